@@ -118,7 +118,7 @@ const Part* Catalogue::find(std::string_view name) {
   std::error_code error;
   for (const fs::path& folder : own_) {
     if (part != nullptr || !fs::is_regular_file(folder / file, error)) continue;
-    const json object = load_json((folder / file).string(), "a part");
+    const json object = load_own_json((folder / file).string(), "a part");
     if (is_part(object)) part = read_part(text, folder / file, object);
   }
   const fs::path listed = folder_ / file;
@@ -126,7 +126,7 @@ const Part* Catalogue::find(std::string_view name) {
   if (part != nullptr) {
     if (is_listed && !fs::equivalent(part->file, listed, error)) part->hidden = listed.string();
   } else if (is_listed) {
-    part = read_part(text, listed, load_json_object(listed.string(), "a part"));
+    part = read_part(text, listed, load_own_object(listed.string(), "a part"));
   } else {
     return nullptr;
   }

@@ -61,14 +61,14 @@ json parse_value(const std::string& text, const std::string& path) {
 
 Document::Document(const std::string& file, std::span<const std::string> overrides, Catalogue catalogue,
                    std::span<const std::string> patches)
-    : Document(std::make_unique<json>(load_json_object(file, "a platform", may_be_platform)), file, overrides,
+    : Document(std::make_unique<json>(load_own_object(file, "a platform", may_be_platform)), file, overrides,
                std::move(catalogue), patches) {
   catalogue_.search_first(std::filesystem::path(origin_).parent_path());
 }
 
 Document Document::from_text(const std::string& text, const std::string& name, std::span<const std::string> overrides,
                              Catalogue catalogue, std::span<const std::string> patches) {
-  json tree = parse_json(text, name);
+  json tree = parse_own_json(text, name);
   if (!tree.is_object()) throw InputError(name, "", "a platform in JSON, an object", got_text(tree));
   return Document(std::make_unique<json>(std::move(tree)), name, overrides, std::move(catalogue), patches);
 }
@@ -97,7 +97,7 @@ Document::Document(std::unique_ptr<json> tree, std::string file, std::span<const
     if (patches.empty() && overrides.empty()) traces::forget_read(file_);
   }
   for (const std::string& name : patches)
-    patch(load_json_object(name, "a patch of a platform", may_be_platform), "", name);
+    patch(load_own_object(name, "a patch of a platform", may_be_platform), "", name);
   for (const std::string& assignment : overrides) set(assignment);
 }
 

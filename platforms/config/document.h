@@ -29,6 +29,7 @@
 ///
 /// What a run wrote, configuration(), is read as the platform that it ran.
 ///
+/// A platform, a patch and a part are JSON in which comments, `//` and `/* */`, may stand, and at the top `$schema`.
 /// All that is wrong with the input is thrown as InputError. Paths are dotted, an array's elements are numbers:
 /// "ports.0.rate".
 namespace weft::platforms {

@@ -272,7 +272,7 @@ Node::Layer Node::included(const Layer& layer, const json& name_here) const {
     loaded->kind = Document::kListFile;
     loaded->file = file;
     const std::string text = load_document(file, "a list in JSON or CSV", may_be_list);
-    json value = traces::begins_as_json(text) ? parse_json(text, file) : load_table(text, file, loaded->lines);
+    json value = traces::begins_as_json(text) ? parse_own_json(text, file) : load_table(text, file, loaded->lines);
     if (!value.is_array()) throw InputError(file, "", "a list in JSON", got_text(value));
     loaded->fields = std::make_unique<json>(std::move(value));
     part = std::move(loaded);

@@ -27,6 +27,20 @@ std::string join_words(const std::vector<Word>& words, std::string_view separato
   return text;
 }
 
+template <typename Parse>
+json parse_with(const Parse& parse, const std::string& file) {
+  try {
+    return parse();
+  } catch (const traces::JsonError& error) {
+    throw InputError(file, error.where(), error.expected(), error.got());
+  }
+}
+
+json expect_object(json value, const std::string& file, const std::string& expected) {
+  if (!value.is_object()) throw InputError(file, "", expected + ", an object", got_text(value));
+  return value;
+}
+
 }  // namespace
 
 std::string join(const std::vector<std::string_view>& words, std::string_view separator) {
@@ -86,12 +100,8 @@ std::string not_one_of(const std::vector<std::string>& names, const std::string&
   return "expected one of " + join(names, ", ") + ", got " + in_quotes(text) + near.question();
 }
 
-json parse_json(const std::string& text, const std::string& file) {
-  try {
-    return traces::parse_json(text);
-  } catch (const traces::JsonError& error) {
-    throw InputError(file, error.where(), error.expected(), error.got());
-  }
+json parse_own_json(const std::string& text, const std::string& file) {
+  return parse_with([&] { return traces::parse_own_json(text); }, file);
 }
 
 bool may_be_json(traces::FileKind kind) {
@@ -112,15 +122,19 @@ std::string load_document(const std::string& file, std::string_view expected, tr
   return std::move(read.text);
 }
 
-json load_json(const std::string& file, std::string_view expected, traces::KindFilter takes) {
-  return parse_json(load_document(file, expected, takes), file);
+json load_own_json(const std::string& file, std::string_view expected, traces::KindFilter takes) {
+  return parse_own_json(load_document(file, expected, takes), file);
+}
+
+json load_own_object(const std::string& file, std::string_view what, traces::KindFilter takes) {
+  const std::string expected = std::string(what) + " in JSON";
+  return expect_object(load_own_json(file, expected, takes), file, expected);
 }
 
 json load_json_object(const std::string& file, std::string_view what, traces::KindFilter takes) {
   const std::string expected = std::string(what) + " in JSON";
-  json value = load_json(file, expected, takes);
-  if (!value.is_object()) throw InputError(file, "", expected + ", an object", got_text(value));
-  return value;
+  const std::string text = load_document(file, expected, takes);
+  return expect_object(parse_with([&] { return traces::parse_json(text); }, file), file, expected);
 }
 
 }  // namespace weft::platforms

@@ -39,8 +39,9 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
 /// "expected one of ring, tree, got "rng"; did you mean "ring"?", or nothing if it is one of them.
 std::string not_one_of(const std::vector<std::string>& names, const std::string& text);
 
-/// `text` as JSON. Throws InputError with line and column if it is not, and with the path of a key that stands twice.
-nlohmann::json parse_json(const std::string& text, const std::string& file);
+/// `text` as JSON of Weft's own (traces::parse_own_json). Throws InputError with line and column if it is not, and with
+/// the path of a key that stands twice.
+nlohmann::json parse_own_json(const std::string& text, const std::string& file);
 
 /// Kinds of file that can be JSON, and those of them that are nothing else than a platform, or a patch of one, can be.
 bool may_be_json(traces::FileKind kind);
@@ -50,11 +51,13 @@ bool may_be_platform(traces::FileKind kind);
 /// of a kind that `takes` has not.
 std::string load_document(const std::string& file, std::string_view expected, traces::KindFilter takes = may_be_json);
 
-/// The file as JSON, which may be packed with gzip. Throws InputError, with `expected`, if it cannot be read, is of a
-/// kind that `takes` has not, or is not JSON.
-nlohmann::json load_json(const std::string& file, std::string_view expected, traces::KindFilter takes = may_be_json);
-
+/// The file as JSON of Weft's own, which may be packed with gzip. Throws InputError, with `expected`, if it cannot be
+/// read, is of a kind that `takes` has not, or is not JSON.
+nlohmann::json load_own_json(const std::string& file, std::string_view expected,
+                             traces::KindFilter takes = may_be_json);
 /// The same, of an object; `what` says what it should be ("a platform").
+nlohmann::json load_own_object(const std::string& file, std::string_view what, traces::KindFilter takes = may_be_json);
+/// An object of another program, in plain JSON.
 nlohmann::json load_json_object(const std::string& file, std::string_view what, traces::KindFilter takes = may_be_json);
 
 }  // namespace weft::platforms

@@ -12,6 +12,7 @@
 
 #include "traces/files/input_file.h"
 #include "traces/files/kind_of_text.h"
+#include "traces/json/json_depth.h"
 
 namespace weft::traces {
 namespace {
@@ -202,6 +203,15 @@ std::string_view without_blanks(std::string_view text) {
   return text;
 }
 
+std::string_view without_comments(std::string_view text) {
+  for (;;) {
+    text = without_blanks(text);
+    const std::size_t end = text.empty() ? 0 : end_of_comment(text, 0);
+    if (end == 0) return text;
+    text.remove_prefix(end + 1);
+  }
+}
+
 bool is_trace_json(FileKind kind) {
   return kind == FileKind::kChakraJson || kind == FileKind::kChakraJsonizer || kind == FileKind::kChakraFeederJson;
 }
@@ -222,8 +232,8 @@ bool is_unknown_text(FileKind kind) {
   return kind == FileKind::kEmpty || kind == FileKind::kText || kind == FileKind::kCsv || kind == FileKind::kYaml;
 }
 bool is_table(FileKind kind) {
-  return is_unknown_text(kind) || kind == FileKind::kLayers || kind == FileKind::kEdges ||
-         kind == FileKind::kLinkTable || kind == FileKind::kMeasurements;
+  return is_unknown_text(kind) || kind == FileKind::kLayers || kind == FileKind::kTransformer ||
+         kind == FileKind::kEdges || kind == FileKind::kLinkTable || kind == FileKind::kMeasurements;
 }
 bool is_plain_text(FileKind kind) {
   return kind == FileKind::kEmpty || kind == FileKind::kText || kind == FileKind::kCsv || kind == FileKind::kYaml ||

@@ -45,6 +45,7 @@ enum class FileKind : std::uint8_t {
   kHtsimTree,    ///< .topo: nodes, tiers and radices
   kGroups,       ///< communicator groups, {"1": [0, 1]}
   kLayers,       ///< a network of layers, JSON or CSV
+  kTransformer,  ///< a transformer in JSON, or a table of them in CSV
   kEdges,        ///< CSV: what joins what in a graph
   // Results and measurements of Weft's
   kResult,        ///< JSON that a run has written, but its config.json, which is a platform
@@ -78,6 +79,8 @@ enum class FileKind : std::uint8_t {
 inline constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 /// What comes behind such a mark and blanks.
 [[nodiscard]] std::string_view without_blanks(std::string_view text);
+/// The same without comments of C++, which GOAL and files of Weft's own in JSON may have.
+[[nodiscard]] std::string_view without_comments(std::string_view text);
 
 /// How many bytes a guess looks at.
 inline constexpr std::size_t kGuessed = 64 << 10;

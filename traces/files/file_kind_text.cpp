@@ -68,6 +68,7 @@ constexpr Description kDescriptions[] = {
      "weft import astra-sim --htsim-topology {0} takes it, beside --network with the dimensions"},
     {FileKind::kLayers, "a network of layers",
      "a workload of kind kfac takes it: weft run PLATFORM --set workload.network={0}"},
+    {FileKind::kTransformer, "a transformer, or a table of them", "weft models {0} shows it"},
     {FileKind::kEdges, "edges of a network in CSV",
      "a graph takes them: --set fabric.topology=graph --set fabric.edges={0}"},
     {FileKind::kResult, "results of Weft in JSON", "the platform of a run is beside it: weft run {2} runs it again"},

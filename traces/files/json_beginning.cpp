@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "traces/files/json_beginning.h"
 
+#include "traces/files/file_kind.h"
+#include "traces/json/json_depth.h"
+
 namespace weft::traces {
 namespace {
 
@@ -20,6 +23,8 @@ class Scan {
         if (!brackets_.empty()) brackets_.pop_back();
       } else if (c == '"') {
         string();
+      } else if (c == '/') {
+        at_ = end_of_comment(text_, at_);
       } else if (brackets_.size() == 1 && brackets_[0] == '{' && c != ',' && c != ':' &&
                  static_cast<unsigned char>(c) > ' ') {
         begun_.has_lists_of_numbers = false;
@@ -44,9 +49,8 @@ class Scan {
     while (at_ < text_.size() && text_[at_] != '"') at_ += text_[at_] == '\\' ? 2 : 1;
     if (at_ >= text_.size()) return;
     const std::string_view value = text_.substr(begin, at_ - begin);
-    std::size_t next = at_ + 1;
-    while (next < text_.size() && static_cast<unsigned char>(text_[next]) <= ' ') ++next;
-    const bool is_key = next < text_.size() && text_[next] == ':' && !brackets_.empty() && brackets_.back() == '{';
+    const std::string_view behind = without_comments(text_.substr(at_ + 1));
+    const bool is_key = behind.starts_with(':') && !brackets_.empty() && brackets_.back() == '{';
     if (!is_key) {
       begun_.has_lists_of_numbers = false;
       return;

@@ -22,7 +22,7 @@ struct JsonBeginning {
   }
 };
 
-/// Of a text that begins with { or [.
+/// Of a text that begins with { or [, and may have comments.
 JsonBeginning json_beginning(std::string_view text);
 
 }  // namespace weft::traces

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "traces/files/json_beginning.h"
+#include "traces/json/json_text.h"
 
 namespace weft::traces {
 namespace {
@@ -71,27 +72,12 @@ FileKind json_kind(const JsonBeginning& json) {
   }
   if (json.has("memory-type")) return FileKind::kMemoryFile;
   if (json.has("workload")) return FileKind::kPlatform;
+  if (json.has("d_model")) return FileKind::kTransformer;
   if (json.has("layers")) return FileKind::kLayers;
   const bool numbered = std::all_of(json.members.begin(), json.members.end(), [](const std::string& member) {
     return !member.empty() && std::all_of(member.begin(), member.end(), [](char c) { return c >= '0' && c <= '9'; });
   });
   return numbered && json.has_lists_of_numbers ? FileKind::kGroups : FileKind::kJson;
-}
-
-/// Without comments of C, which GOAL has.
-std::string_view without_comments(std::string_view text) {
-  for (;;) {
-    text = without_blanks(text);
-    if (text.starts_with("//")) {
-      text.remove_prefix(std::min(text.find('\n'), text.size()));
-    } else if (text.starts_with("/*")) {
-      const std::size_t end = text.find("*/");
-      if (end == std::string_view::npos) return {};
-      text.remove_prefix(end + 2);
-    } else {
-      return text;
-    }
-  }
 }
 
 bool is_number(std::string_view word) {
@@ -215,6 +201,7 @@ FileKind table_kind(std::string_view header) {
   if (has("between")) return FileKind::kEdges;
   if (has("link") && has("utilisation")) return FileKind::kLinkTable;
   if (has("layer") && has("kind")) return FileKind::kLayers;
+  if (has("name") && has("d_model")) return FileKind::kTransformer;
   return FileKind::kCsv;
 }
 
@@ -223,10 +210,11 @@ FileKind table_kind(std::string_view header) {
 FileKind kind_of_text(std::string_view text, std::string& members) {
   const std::string_view content = without_blanks(text);
   if (content.empty()) return FileKind::kText;
-  if (content[0] == '{' || content[0] == '[') {
-    const std::string_view inside = without_blanks(content.substr(1));
+  const std::string_view plain = without_comments(content);
+  if (begins_as_json(plain)) {
+    const std::string_view inside = without_comments(plain.substr(1));
     if (inside.empty() || "\"{}[]-0123456789tfn"sv.find(inside[0]) != std::string_view::npos) {
-      const JsonBeginning json = json_beginning(content);
+      const JsonBeginning json = json_beginning(plain);
       constexpr std::size_t kShown = 5;
       for (std::size_t i = 0; i < json.members.size() && i < kShown; ++i)
         members += (i == 0 ? "" : ", ") + json.members[i];
@@ -236,7 +224,7 @@ FileKind kind_of_text(std::string_view text, std::string& members) {
   const std::string_view word = first_word(content);
   if (std::find(std::begin(kVcdKeywords), std::end(kVcdKeywords), word) != std::end(kVcdKeywords))
     return FileKind::kVcd;
-  if (first_word(without_comments(content)) == "num_ranks") return FileKind::kGoal;
+  if (first_word(plain) == "num_ranks") return FileKind::kGoal;
   if (std::find(std::begin(kParallelisms), std::end(kParallelisms), word) != std::end(kParallelisms) ||
       is_text_workload(content)) {
     return FileKind::kTextWorkload;

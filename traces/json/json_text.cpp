@@ -108,9 +108,7 @@ class Builder : public nlohmann::json_sax<json> {
   json* member_ = nullptr;                ///< for the value of the last key
 };
 
-}  // namespace
-
-json parse_json(std::string_view text, JsonPlace begins) {
+json parse(std::string_view text, JsonPlace begins, bool has_comments) {
   if (const auto deep = too_deep_at(text)) {
     throw JsonError(
         position(text, *deep, begins),
@@ -118,12 +116,29 @@ json parse_json(std::string_view text, JsonPlace begins) {
         "one more", true);
   }
   Builder builder(text, begins);
-  json::sax_parse(text, &builder);
+  json::sax_parse(text, &builder, json::input_format_t::json, /*strict=*/true, has_comments);
   return builder.take();
 }
 
+}  // namespace
+
+json parse_json(std::string_view text, JsonPlace begins) {
+  return parse(text, begins, false);
+}
+
+json parse_own_json(std::string_view text) {
+  constexpr const char* kSchema = "$schema";
+  json value = parse(text, {}, true);
+  if (!value.is_object()) return value;
+  const auto schema = value.find(kSchema);
+  if (schema == value.end()) return value;
+  if (!schema->is_string()) throw JsonError(kSchema, "a string, for editors", schema->dump(), false);
+  value.erase(schema);
+  return value;
+}
+
 bool begins_as_json(std::string_view text) {
-  text = without_blanks(text);
+  text = without_comments(text);
   return text.starts_with('{') || text.starts_with('[');
 }
 

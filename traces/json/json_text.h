@@ -33,7 +33,7 @@ class JsonError : public std::runtime_error {
   bool is_syntax_;
 };
 
-/// Whether it begins with { or [, which no table does.
+/// Whether it begins with { or [, comments aside, which no table does.
 [[nodiscard]] bool begins_as_json(std::string_view text);
 
 /// Where a text begins in its file; both count from 1.
@@ -45,5 +45,9 @@ struct JsonPlace {
 /// Reads it in a time that grows with its length. Throws JsonError, for a text that nests deeper than json_depth.h
 /// allows as well.
 nlohmann::json parse_json(std::string_view text, JsonPlace begins = {});
+
+/// The same of a file that people write for Weft: it may have comments, `//` and `/* */`, and at its top `$schema`, a
+/// string for editors, which is not in what is returned.
+nlohmann::json parse_own_json(std::string_view text);
 
 }  // namespace weft::traces

@@ -99,6 +99,10 @@ TEST(JsonText, SaysWhatIsWrongAndWhere) {
   EXPECT_EQ(error_of(R"({"a": {"b": 1e999}})"), "a.b: expected JSON, got number overflow parsing '1e999'");
   EXPECT_TRUE(error_of("{\n\"a\": }").starts_with("line 2, column 6: expected JSON, got a syntax error"))
       << error_of("{\n\"a\": }");
+  EXPECT_TRUE(error_of("{\n\"a\": 1 // one\n}").starts_with("line 2, column 8: expected JSON, got a syntax error"))
+      << error_of("{\n\"a\": 1 // one\n}");
+  EXPECT_EQ(parse_own_json("{\n\"a\": 1 // one\n}").dump(), R"({"a":1})");
+  EXPECT_EQ(parse_own_json(R"({"$schema": "x", "a": "/* no comment */"})").dump(), R"({"a":"/* no comment */"})");
 }
 
 class Temporaries : public test::VcdTest {};
