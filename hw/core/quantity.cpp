@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "hw/core/power.h"
+#include "hw/core/quantity_pattern.h"
 
 namespace weft {
 namespace {
@@ -173,6 +174,22 @@ std::string print(std::int64_t count, std::span<const Unit> units) {
   return std::to_string(count / best->numerator) + std::string(best->name);
 }
 
+/// Of what parse() takes. No name of a unit has a character that means something in an expression.
+std::string pattern(const Units& units) {
+  std::string names;
+  const auto add = [&names](std::string_view words) {
+    if (!words.empty() && !names.empty()) names += '|';
+    for (const char c : words) names += c == ' ' ? '|' : c;
+  };
+  for (const std::span<const Unit> list : {units.printed, units.read}) {
+    for (const Unit& unit : list) {
+      add(unit.name);
+      add(unit.also);
+    }
+  }
+  return "^([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)? *(" + names + ")$";
+}
+
 }  // namespace
 
 void overflow(std::string_view what, double value) {
@@ -225,6 +242,28 @@ std::string to_text(Energy energy) {
 }
 std::string to_text(Power power) {
   return print(power.count(), kPowerUnits);
+}
+
+std::string text_pattern(Time /*time*/) {
+  return pattern(kTime);
+}
+std::string text_pattern(Bytes /*size*/) {
+  return pattern(kBytes);
+}
+std::string text_pattern(Rate /*rate*/) {
+  return pattern(kRate);
+}
+std::string text_pattern(Frequency /*frequency*/) {
+  return pattern(kFrequency);
+}
+std::string text_pattern(Compute /*compute*/) {
+  return pattern(kCompute);
+}
+std::string text_pattern(Energy /*energy*/) {
+  return pattern(kEnergy);
+}
+std::string text_pattern(Power /*power*/) {
+  return pattern(kPower);
 }
 
 }  // namespace weft

@@ -6,6 +6,7 @@
 #include <optional>
 #include <stdexcept>
 
+#include "hw/core/quantity_pattern.h"
 #include "platforms/config/text.h"
 
 namespace weft::platforms {
@@ -291,6 +292,22 @@ std::string expectation(const Scalar& scalar, Range range, const json& got) {
           [&](const auto&) { return usual; },
       },
       scalar);
+}
+
+std::string pattern_of(const Scalar& scalar) {
+  return std::visit(Overloaded{
+                        []<typename Tag>(Quantity<Tag>* member) { return text_pattern(*member); },
+                        [](const auto&) { return std::string(); },
+                    },
+                    scalar);
+}
+
+std::string example_of(const Scalar& scalar) {
+  return std::visit(Overloaded{
+                        []<typename Tag>(Quantity<Tag>*) -> std::string { return Unit<Quantity<Tag>>::kExample; },
+                        [](const auto&) { return std::string(); },
+                    },
+                    scalar);
 }
 
 json value_of(const Scalar& scalar) {

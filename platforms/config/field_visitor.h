@@ -20,6 +20,9 @@ std::string limits_text(const Scalar& scalar, Range range);
 std::string expectation(const Scalar& scalar, Range range);
 /// The same of a value that was refused: one too large for any limit is told of the largest.
 std::string expectation(const Scalar& scalar, Range range, const nlohmann::json& got);
+/// Of a quantity, else empty: a regular expression of the texts that it is read from (text_pattern), and one of them.
+std::string pattern_of(const Scalar& scalar);
+std::string example_of(const Scalar& scalar);
 /// The member's value as the user would write it.
 nlohmann::json value_of(const Scalar& scalar);
 /// What the member does for times and sizes, in units of what is common of its kind (1 us, 1 KiB, 1 Gb/s, 1 GHz,

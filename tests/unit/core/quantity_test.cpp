@@ -5,10 +5,14 @@
 
 #include <array>
 #include <random>
+#include <regex>
 #include <stdexcept>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "hw/core/power.h"
+#include "hw/core/quantity_pattern.h"
 
 namespace weft {
 namespace {
@@ -148,6 +152,46 @@ TEST(Quantity, TextParsesBack) {
     ASSERT_EQ(parse_frequency(to_text(Frequency(count))), Frequency(count));
     ASSERT_EQ(parse_compute(to_text(Compute(count))), Compute(count));
   }
+}
+
+/// What the pattern takes is read, and nothing else.
+template <typename Quantity>
+void expect_pattern(Quantity (*parse)(std::string_view), const std::vector<std::string>& units) {
+  const std::string pattern = text_pattern(Quantity());
+  const std::regex expression(pattern);
+  for (const std::string number :
+       {"1", "1.", "1.5", ".5", "0", "1e1", "1E+1", "1.5e-1", "", ".", "-1", "+1", "1e", "1.5.", "e1", "1,5"}) {
+    for (const std::string space : {"", " ", "  ", "\t"}) {
+      for (const std::string& unit : units) {
+        for (const std::string end : {"", " ", "x"}) {
+          const std::string text = std::string(number) + space + unit + end;
+          bool is_read = true;
+          try {
+            parse(text);
+          } catch (const std::invalid_argument&) {
+            is_read = false;
+          }
+          EXPECT_EQ(std::regex_search(text, expression), is_read) << "\"" << text << "\" by " << pattern;
+        }
+      }
+    }
+  }
+}
+
+TEST(Quantity, PatternTakesWhatIsRead) {
+  // Of all kinds, as each must refuse those of the others.
+  const std::vector<std::string> units = {
+      "",        "ps",      "fs",   "us", "\u00b5s", "\u03bcs", "s",   "S",     "B",      "KiB",    "kB",
+      "K",       "k",       "G",    "T",  "bps",     "bit/s",   "B/s", "kB/s",  "Gbps",   "Gb/s",   "Gbit/s",
+      "GiB/s",   "Gibit/s", "GBps", "Hz", "KHz",     "GHz",     "THz", "FLOPS", "FLOP/s", "TFLOPS", "fJ",
+      "\u00b5J", "uJ",      "J",    "mW", "W",       "kW",      "MW",  "Kbps",  "Tb/s"};
+  expect_pattern(parse_time, units);
+  expect_pattern(parse_bytes, units);
+  expect_pattern(parse_rate, units);
+  expect_pattern(parse_frequency, units);
+  expect_pattern(parse_compute, units);
+  expect_pattern(parse_energy, units);
+  expect_pattern(parse_power, units);
 }
 
 TEST(Quantity, Arithmetic) {
