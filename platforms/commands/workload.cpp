@@ -15,9 +15,11 @@
 #include "platforms/commands/trace/trace.h"
 #include "platforms/config/catalogue.h"
 #include "platforms/config/text.h"
+#include "platforms/jobs/own_model.h"
 #include "platforms/jobs/transformer_workload.h"
 #include "platforms/machine/find_accelerator.h"
 #include "platforms/results/format.h"
+#include "sw/models/named_model.h"
 #include "sw/workloads/options.h"
 #include "sw/workloads/workload.h"
 #include "traces/chakra/ranks.h"
@@ -37,7 +39,6 @@ using workloads::WorkloadError;
 
 struct WorkloadOptions {
   std::string model;
-  std::string table;
   std::string parallel = "tp=1";
   std::string schedule = "1f1b";
   std::int64_t virtual_stages = 1;
@@ -66,10 +67,13 @@ struct WorkloadOptions {
   bool json = false;
 };
 
-models::Transformer read_model(const WorkloadOptions& options) {
+models::Transformer read_model(const std::string& name) {
+  Catalogue catalogue;
+  catalogue.search_first(".");
+  const std::string found = find_model(catalogue, name);
+  print_warnings(remarks_of_model(name, found));
   try {
-    return find_decoder(options.table.empty() ? models::load_transformers() : models::load_transformers(options.table),
-                        options.model);
+    return models::named_decoder(found);
   } catch (const std::invalid_argument& error) {
     throw UsageError("MODEL: " + std::string(error.what()));
   }
@@ -117,7 +121,7 @@ WorkloadConfig read_config(const WorkloadOptions& options) {
   step.top_k = options.top_k;
   step.prefetch = options.prefetch.value_or(step.prefetch);
   step.steps = options.steps;
-  WorkloadConfig config = step.config(read_model(options));
+  WorkloadConfig config = step.config(read_model(options.model));
   if (options.prefetch && config.parallel.degree(workloads::Axis::kShard) == 1) {
     throw UsageError("--prefetch: expected fsdp above 1 in --parallel");
   }
@@ -247,7 +251,7 @@ ordered_json to_json(const WorkloadOptions& options, const TransformerWorkload& 
 int run(const WorkloadOptions& options) {
   try {
     const TransformerWorkload workload(read_config(options));
-    const std::string name = options.name.empty() ? options.model : options.name;
+    const std::string name = options.name.empty() ? workload.config().model.name : options.name;
     if (fs::path(name).filename() != name) {
       throw UsageError("--name: expected the beginning of file names, got " + in_quotes(name));
     }
@@ -279,8 +283,10 @@ Command workload_command(const Arguments& parent) {
   const Arguments app = parent.add_subcommand("workload", "Writes a training step of a transformer as Chakra traces");
   constexpr std::int64_t kMost = StepOptions::kMostSequences;
   constexpr std::int64_t kMostLayers = StepOptions::kMostLayers;
-  app.add_option("MODEL", options->model, "A network of sw/models/transformers.csv").required();
-  app.add_option("--table", options->table, "Another table of networks, in that format");
+  app.add_option("MODEL", options->model,
+                 "A transformer (weft models), or a file with one: my.json, or my.csv:NAME for a row of a table")
+      .required()
+      .type_name("MODEL");
   app.add_option(
          "--parallel", options->parallel,
          "Degrees, such as tp=8,pp=4: tensor tp, context cp, expert ep, fully sharded fsdp, data dp, pipeline pp")
@@ -350,9 +356,10 @@ Command workload_command(const Arguments& parent) {
       .check(Within(1, StepOptions::kMostPrefetch));
   app.add_option("--steps", options->steps, "Training steps").shows_default().check(Within(1, StepOptions::kMostSteps));
   app.add_option("--accelerator", options->accelerator,
-                 "A part whose kernel model gives durations; without one there are none, for a roofline alone");
-  app.add_option("--out", options->out, "Folder for NAME.RANK.et and NAME.groups.json").required();
-  app.add_option("--name", options->name, "Of the files; MODEL if left out");
+                 "A part whose kernel model gives durations; without one there are none, for a roofline alone")
+      .type_name("PART");
+  app.add_option("--out", options->out, "Folder for NAME.RANK.et and NAME.groups.json").required().type_name("FOLDER");
+  app.add_option("--name", options->name, "Of the files; the model's if left out");
   app.add_flag("--json", options->json, "Print JSON");
   return {app, [options] { return run(*options); }};
 }

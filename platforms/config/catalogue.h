@@ -45,6 +45,9 @@ class Catalogue {
   /// Own parts lie there, too: it is searched before all other folders. Files that are no parts are passed over.
   void search_first(const std::filesystem::path& folder);
 
+  /// Folders with what is a user's own, in the order in which they are searched.
+  [[nodiscard]] const std::vector<std::filesystem::path>& own_folders() const { return own_; }
+
   /// Null if there is none of that name. Throws InputError if its file is malformed.
   const Part* find(std::string_view name);
   /// Names of all parts of a kind, sorted; of every kind if it is empty.
@@ -52,7 +55,7 @@ class Catalogue {
 
  private:
   std::filesystem::path folder_;
-  std::vector<std::filesystem::path> own_;  ///< in the order in which they are searched
+  std::vector<std::filesystem::path> own_;
   std::map<std::string, std::unique_ptr<const Part>, std::less<>> parts_;
 };
 

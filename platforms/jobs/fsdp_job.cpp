@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -9,6 +10,7 @@
 #include "platforms/config/other_values.h"
 #include "platforms/jobs/job_kind.h"
 #include "platforms/jobs/kernel_digest.h"
+#include "platforms/jobs/own_model.h"
 #include "platforms/results/format.h"
 #include "platforms/results/speed.h"
 #include "platforms/results/summary.h"
@@ -80,7 +82,13 @@ double kernels_of(const schedules::FsdpPlan& plan, int steps) {
 
 class FsdpJob final : public Job {
  public:
-  explicit FsdpJob(const FsdpConfig& config) : config_(config) {}
+  FsdpJob(Platform& platform, const FsdpConfig& config) : config_(config) {
+    config_.model = find_model(platform, "model", config.model);
+    remarks_ = remarks_of_model(config.model, config_.model);
+  }
+
+  [[nodiscard]] std::vector<std::filesystem::path> inputs() const override { return files_of_model(config_.model); }
+  [[nodiscard]] std::vector<std::string> remarks() const override { return remarks_; }
 
   void build(Machine& machine) override {
     machine_ = &machine;
@@ -100,10 +108,12 @@ class FsdpJob final : public Job {
   }
   [[nodiscard]] std::vector<IdleFields> idle() const override;
   [[nodiscard]] std::string title() const override {
-    return fmt::format("{} on {} accelerators, step {} of {}", config_.model, machine_->size(),
+    return fmt::format("{} on {} accelerators, step {} of {}", fsdp_->plan().model.name, machine_->size(),
                        fsdp_->result().steps.size(), config_.steps);
   }
-  [[nodiscard]] ordered_json workload() const override { return {{"kind", "fsdp"}, {"model", config_.model}}; }
+  [[nodiscard]] ordered_json workload() const override {
+    return {{"kind", "fsdp"}, {"model", fsdp_->plan().model.name}};
+  }
   [[nodiscard]] ordered_json summary() const override {
     const FsdpResult result = fsdp_->result();
     ordered_json json = to_json(result, speed_of(result, machine_->config()));
@@ -125,6 +135,7 @@ class FsdpJob final : public Job {
   [[nodiscard]] std::uint64_t digest_of(const FsdpConfig& config, const accelerator::ComputeConfig& compute) const;
 
   FsdpConfig config_;
+  std::vector<std::string> remarks_;
   Machine* machine_ = nullptr;
   std::unique_ptr<schedules::Fsdp> fsdp_;
 };
@@ -187,8 +198,9 @@ std::vector<IdleFields> FsdpJob::idle() const {
 }  // namespace
 
 JobKind fsdp_job() {
-  return job_kind("fsdp", "A transformer trained by fully sharded data parallelism.", FsdpConfig(),
-                  [](Platform& /*platform*/, const FsdpConfig& config) { return std::make_unique<FsdpJob>(config); });
+  return job_kind(
+      "fsdp", "A transformer trained by fully sharded data parallelism.", FsdpConfig(),
+      [](Platform& platform, const FsdpConfig& config) { return std::make_unique<FsdpJob>(platform, config); });
 }
 
 }  // namespace weft::platforms

@@ -63,6 +63,7 @@ class GraphJob final : public Job {
   }
   GraphJob(TransformerStep step, const schedules::GraphConfig& config) : step_(std::move(step)), config_(config) {
     traces_ = step_->traces;
+    remarks_ = step_->remarks;
     nodes_ = static_cast<std::uint64_t>(step_->ranks.front().nodes);
   }
 
@@ -95,7 +96,9 @@ class GraphJob final : public Job {
     return [this](const accelerator::ComputeConfig& compute) { return digest_on(compute); };
   }
   [[nodiscard]] std::vector<IdleFields> idle() const override;
-  [[nodiscard]] std::vector<std::filesystem::path> inputs() const override { return files_of_traces(traces_); }
+  [[nodiscard]] std::vector<std::filesystem::path> inputs() const override {
+    return step_ ? step_->inputs : files_of_traces(traces_);
+  }
   [[nodiscard]] std::string title() const override {
     return fmt::format("{} on {} accelerators", traces_.source.filename().string(), machine_->size());
   }
@@ -256,9 +259,8 @@ std::vector<IdleFields> GraphJob::idle() const {
 JobKind transformer_job() {
   return job_kind("transformer", "A step of a transformer in any parallelism, made into graphs and run as kind chakra.",
                   TransformerConfig(), [](Platform& platform, const TransformerConfig& config) {
-                    return platform.checked([&] {
-                      return std::make_unique<GraphJob>(generate_step(config.step, platform.machine()), config.graph);
-                    });
+                    return platform.checked(
+                        [&] { return std::make_unique<GraphJob>(generate_step(platform, config.step), config.graph); });
                   });
 }
 

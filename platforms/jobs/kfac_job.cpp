@@ -8,12 +8,12 @@
 
 #include "platforms/jobs/job_kind.h"
 #include "platforms/jobs/kernel_digest.h"
+#include "platforms/jobs/own_model.h"
 #include "platforms/results/format.h"
 #include "platforms/results/summary.h"
 #include "sw/schedules/kfac/kfac.h"
 #include "sw/schedules/kfac/kfac_check.h"
 #include "sw/schedules/kfac/kfac_training.h"
-#include "traces/files/input_file.h"
 
 namespace weft::platforms {
 namespace {
@@ -96,16 +96,12 @@ class KfacJob final : public Job {
   /// It names an algorithm of its own for some collectives.
   [[nodiscard]] bool follows_algorithm() const override { return false; }
   KfacJob(Platform& platform, const KfacConfig& config) : config_(config) {
-    const Node network = platform.workload().child("network");
-    const bool is_name = config_.network.find_first_of("./") == std::string::npos;
-    if (is_name || !network.exists()) return;
-    const fs::path file = network.file(traces::is_file);
-    if (traces::is_file(file)) config_.network = file.string();
+    config_.network = find_model(platform, "network", config.network);
+    remarks_ = remarks_of_model(config.network, config_.network);
   }
 
-  [[nodiscard]] std::vector<fs::path> inputs() const override {
-    return models::is_network_file(config_.network) ? std::vector<fs::path>{config_.network} : std::vector<fs::path>();
-  }
+  [[nodiscard]] std::vector<fs::path> inputs() const override { return files_of_model(config_.network); }
+  [[nodiscard]] std::vector<std::string> remarks() const override { return remarks_; }
 
   void build(Machine& machine) override {
     machine_ = &machine;
@@ -167,6 +163,7 @@ class KfacJob final : public Job {
   [[nodiscard]] bool shows(KfacPart part) const;
 
   KfacConfig config_;
+  std::vector<std::string> remarks_;
   Machine* machine_ = nullptr;
   std::unique_ptr<Kfac> kfac_;
   std::unique_ptr<schedules::KfacCheck> check_;        ///< null where data is off, and where the network is trained

@@ -6,6 +6,8 @@
 
 #include "platforms/jobs/graph_workload.h"
 #include "platforms/jobs/kernel_digest.h"
+#include "platforms/jobs/own_model.h"
+#include "sw/models/named_model.h"
 #include "sw/schedules/kernel_work.h"
 #include "sw/workloads/options.h"
 
@@ -24,12 +26,19 @@ ConfigError of_platform(const WorkloadError& error) {
   return {"workload." + key, text.substr(text.find(": ") + 2)};
 }
 
-models::Transformer find_model(const std::string& name) {
+/// `name` as find_model gives it.
+models::Transformer decoder_of(const std::string& name) {
   try {
-    return find_decoder(models::load_transformers(), name);
-  } catch (const std::invalid_argument& error) {
+    return models::named_decoder(name);
+  } catch (const std::exception& error) {
     throw ConfigError("workload.model", error.what());
   }
+}
+
+/// The beginning of file names.
+std::string file_name(std::string name) {
+  std::replace(name.begin(), name.end(), '/', '-');
+  return name;
 }
 
 /// What distinguishes a kernel from others for an accelerator.
@@ -49,9 +58,11 @@ std::vector<std::int64_t> key_of(const models::Kernel& kernel) {
   return std::visit(Key(), kernel.shape);
 }
 
-TransformerStep generate(const StepOptions& options, const MachineConfig& machine) {
+TransformerStep generate(const StepOptions& options, const std::string& model, const MachineConfig& machine) {
   TransformerStep step;
-  step.config = options.config(find_model(options.model));
+  step.config = options.config(decoder_of(model));
+  step.inputs = files_of_model(model);
+  step.remarks = remarks_of_model(options.model, model);
   const std::int64_t ranks = step.config.parallel.ranks();
   if (ranks != machine.accelerators) {
     throw ConfigError("workload.parallel", "expected degrees whose product is the " +
@@ -65,7 +76,7 @@ TransformerStep generate(const StepOptions& options, const MachineConfig& machin
     return demand(kernel);
   };
   const TransformerWorkload workload(step.config);
-  step.traces.prefix = trace_folder() / options.model;
+  step.traces.prefix = trace_folder() / file_name(step.config.model.name);
   step.traces.source = step.config.model.name + ", " + step.config.parallel.text();
   for (const chakra::RankGroup& group : workload.groups()) {
     step.traces.groups[group.name].assign(group.ranks.begin(), group.ranks.end());
@@ -91,9 +102,9 @@ void time_on(const accelerator::ComputeConfig& compute, Rate memory, workloads::
   };
 }
 
-TransformerStep generate_step(const StepOptions& options, const MachineConfig& machine) {
+TransformerStep generate_step(Platform& platform, const StepOptions& options) {
   try {
-    return generate(options, machine);
+    return generate(options, find_model(platform, "model", options.model), platform.machine());
   } catch (const WorkloadError& error) {
     throw of_platform(error);
   }

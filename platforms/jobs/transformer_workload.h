@@ -2,13 +2,15 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "hw/accelerator/compute_config.h"
 #include "hw/core/quantity.h"
-#include "platforms/machine/machine.h"
+#include "platforms/machine/platform.h"
 #include "sw/dimensions/workload.h"
 #include "sw/models/kernels.h"
 #include "sw/workloads/config.h"
@@ -26,6 +28,8 @@ struct TransformerStep {
   workloads::WorkloadConfig config;
   dimensions::Workload traces;
   std::vector<workloads::RankSums> ranks;
+  std::vector<std::filesystem::path> inputs;  ///< what the model is read from, where it is a user's own
+  std::vector<std::string> remarks;
   /// The kernels that its nodes have, each shape once; of all those, what an array of such a configuration makes of
   /// them.
   [[nodiscard]] std::uint64_t kernels_on(const accelerator::ComputeConfig& compute) const;
@@ -34,6 +38,6 @@ struct TransformerStep {
 
 /// The `workload` of a platform, of kind transformer: traces for its accelerators in a folder that lasts as long as the
 /// command runs. Throws ConfigError.
-TransformerStep generate_step(const workloads::StepOptions& options, const MachineConfig& machine);
+TransformerStep generate_step(Platform& platform, const workloads::StepOptions& options);
 
 }  // namespace weft::platforms

@@ -37,18 +37,11 @@ const std::initializer_list<std::string_view> kShapeColumns = {"layer", "kind", 
 const std::initializer_list<std::string_view> kImageColumns = {"kernel_height", "kernel_width", "stride", "pad_height",
                                                                "pad_width",     "height",       "width"};
 
-bool has(const traces::CsvTable::Row& row, std::string_view column) {
-  return row.has(column);
-}
-bool has(const JsonLayers::Row& row, std::string_view key) {
-  return !row.text(key).empty();
-}
-
 // Rows are those of a table or of a JSON file.
 template <typename Row>
 void expect_empty(const Row& row, std::initializer_list<const char*> columns, const char* of) {
   for (const char* column : columns) {
-    if (has(row, column)) row.fail(column, fmt::format("nothing for a {} layer", of));
+    if (row.has(column)) row.fail(column, fmt::format("nothing for a {} layer", of));
   }
 }
 
@@ -85,8 +78,8 @@ Layer read_shape(const Row& row, bool has_kernel) {
   layer.channels_in = row.integer("channels_in", 1, kMaxChannels);
   layer.channels_out = row.integer("channels_out", 1, kMaxChannels);
   const bool once = row.text("kind") == "linear";
-  if (!once || has(row, "height")) layer.height = row.integer("height", 1, kMaxImage);
-  if (!once || has(row, "width")) layer.width = row.integer("width", 1, kMaxImage);
+  if (!once || row.has("height")) layer.height = row.integer("height", 1, kMaxImage);
+  if (!once || row.has("width")) layer.width = row.integer("width", 1, kMaxImage);
   layer.bias = row.boolean("bias");
   if (has_kernel) {
     read_convolution(row, layer);
@@ -169,6 +162,12 @@ std::vector<Layer> read_layers(const Rows& rows) {
   return layers;
 }
 
+traces::CsvTable load_networks() {
+  traces::CsvTable table = traces::CsvTable::read(traces::find_data("models/networks.csv"));
+  table.expect_columns({"name", "batch"});
+  return table;
+}
+
 void append_matrices(const Transformer& model, std::int64_t block, std::vector<Layer>& layers) {
   for (const Tensor& tensor : unit_tensors(model, UnitKind::kBlock)) {
     if (tensor.cols == 1) continue;  // biases, which belong to the matrix before, and norms
@@ -232,9 +231,15 @@ Network load_network(const std::filesystem::path& file) {
   return {unpacked.stem().string(), 1, read_layers(table)};
 }
 
+std::vector<std::string> network_names() {
+  const traces::CsvTable table = load_networks();
+  std::vector<std::string> names;
+  for (const traces::CsvTable::Row row : table) names.push_back(row.required("name"));
+  return names;
+}
+
 Network find_network(std::string_view name) {
-  const traces::CsvTable table = traces::CsvTable::read(traces::find_data("models/networks.csv"));
-  table.expect_columns({"name", "batch"});
+  const traces::CsvTable table = load_networks();
   std::string names;
   for (const traces::CsvTable::Row row : table) {
     if (row.required("name") == name) {

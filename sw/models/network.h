@@ -98,6 +98,8 @@ struct Network {
   std::vector<Layer> layers;
 };
 
+/// Names of networks.csv.
+[[nodiscard]] std::vector<std::string> network_names();
 /// Those of networks.csv, with the batch that was measured, and transformers by network_of, with one sequence. Throws
 /// std::invalid_argument that lists the names there are, and traces::FormatError.
 [[nodiscard]] Network find_network(std::string_view name);

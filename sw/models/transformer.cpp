@@ -1,53 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sw/models/transformer.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <numeric>
-#include <stdexcept>
 #include <utility>
-
-#include "traces/csv.h"
-#include "traces/files/data_path.h"
 
 namespace weft::models {
 namespace {
-
-/// Beyond any real model: with these, counts of parameters stay within 63 bits.
-constexpr std::int64_t kMaxWidth = 1 << 20;
-constexpr std::int64_t kMaxCount = 1 << 12;
-
-Transformer read_row(const traces::CsvTable::Row& row) {
-  Transformer model;
-  model.name = row.required("name");
-  model.layers = row.integer("layers", 1, kMaxCount);
-  model.d_model = row.integer("d_model", 1, kMaxWidth);
-  model.ffn = row.integer("ffn", 1, kMaxWidth);
-  model.heads = row.integer("heads", 1, kMaxCount);
-  model.kv_heads = row.integer("kv_heads", 1, model.heads);
-  if (model.heads % model.kv_heads != 0) row.fail("kv_heads", fmt::format("a divisor of {} heads", model.heads));
-  if (row.text("head_dim").empty() && model.d_model % model.heads != 0) {
-    row.fail("head_dim", "a width, because d_model is no multiple of heads");
-  }
-  model.head_dim = row.integer_or("head_dim", model.d_model / model.heads, 1, kMaxCount);
-  model.vocab = row.integer("vocab", 1, kMaxWidth);
-  model.gated = row.boolean("gated");
-  model.tied = row.boolean("tied");
-  model.positions = row.integer("positions", 0, kMaxWidth);
-  model.bias = row.boolean("bias");
-  const std::string& norm = row.text("norm");
-  if (norm != "rms" && norm != "layer") row.fail("norm", "rms or layer");
-  model.norm = norm == "rms" ? Norm::kRms : Norm::kLayer;
-  model.sequence = row.integer("sequence", 1, kMaxWidth);
-  if (model.positions > 0 && model.sequence > model.positions) {
-    row.fail("sequence", fmt::format("at most the {} positions", model.positions));
-  }
-  if (row.has("encoder")) model.encoder = row.integer("encoder", 0, kMaxCount);
-  if (row.has("relative")) model.relative = row.integer("relative", 0, kMaxWidth);
-  if (row.has("dropout")) model.dropout = row.boolean("dropout");
-  return model;
-}
 
 class TensorList {
  public:
@@ -71,49 +30,6 @@ class TensorList {
 };
 
 }  // namespace
-
-std::vector<Transformer> load_transformers() {
-  return load_transformers(traces::find_data("models/transformers.csv"));
-}
-
-std::vector<Transformer> load_transformers(const std::filesystem::path& file) {
-  const traces::CsvTable table = traces::CsvTable::read(file, traces::is_unknown_text);
-  table.expect_columns({"name", "layers", "d_model", "ffn", "heads", "kv_heads", "head_dim", "vocab", "gated", "tied",
-                        "positions", "bias", "norm", "sequence"},
-                       {"encoder", "relative", "dropout"});
-  std::vector<Transformer> models;
-  for (const traces::CsvTable::Row row : table) {
-    Transformer model = read_row(row);
-    const bool is_known =
-        std::any_of(models.begin(), models.end(), [&](const Transformer& known) { return known.name == model.name; });
-    if (is_known) row.fail("name", "a name that no other row has");
-    models.push_back(std::move(model));
-  }
-  return models;
-}
-
-const Transformer& find_transformer(const std::vector<Transformer>& models, std::string_view name) {
-  std::string names;
-  for (const Transformer& model : models) {
-    if (model.name == name) return model;
-    names += (names.empty() ? "" : ", ") + model.name;
-  }
-  throw std::invalid_argument(fmt::format("no transformer '{}', expected one of {}", name, names));
-}
-
-const Transformer& find_decoder(const std::vector<Transformer>& models, std::string_view name) {
-  const auto is_plain = [](const Transformer& model) {
-    return model.encoder == 0 && model.relative == 0 && !model.dropout;
-  };
-  const Transformer& found = find_transformer(models, name);
-  if (is_plain(found)) return found;
-  std::string names;
-  for (const Transformer& model : models) {
-    if (is_plain(model)) names += (names.empty() ? "" : ", ") + model.name;
-  }
-  throw std::invalid_argument(
-      fmt::format("{} has an encoder, relative positions or dropout, expected one of {}", name, names));
-}
 
 std::vector<Tensor> unit_tensors(const Transformer& model, UnitKind kind) {
   TensorList list(model);

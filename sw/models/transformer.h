@@ -51,12 +51,17 @@ struct Transformer {
   [[nodiscard]] std::int64_t kv_width() const { return kv_heads * head_dim; }
 };
 
-/// Reads a table such as transformers.csv, by default that one. Throws traces::FormatError.
+/// Reads a table such as transformers.csv, by default that one. Or a JSON file with one model: an object whose members
+/// are named as the columns. Without `name` it is named after the file. These may be left out, too: kv_heads (as many
+/// as heads), head_dim (d_model / heads), gated (true), norm (rms), and what then is false or 0: tied, positions, bias,
+/// encoder, relative, dropout. Throws traces::FormatError.
 std::vector<Transformer> load_transformers();
 std::vector<Transformer> load_transformers(const std::filesystem::path& file);
 /// Throws std::invalid_argument that lists the names there are.
 const Transformer& find_transformer(const std::vector<Transformer>& models, std::string_view name);
-/// The same of decoders alone without relative positions and dropout: what graphs of workloads are made of.
+/// A decoder alone without relative positions and dropout: what graphs of workloads are made of.
+bool is_decoder(const Transformer& model);
+/// The same as find_transformer of these.
 const Transformer& find_decoder(const std::vector<Transformer>& models, std::string_view name);
 
 /// A parameter: a matrix of `rows` outputs by `cols` inputs as PyTorch stores it, or a vector with one column. FSDP2

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "sw/models/activations.h"
+#include "sw/models/named_model.h"
 #include "sw/models/shard_kernels.h"
 #include "sw/schedules/kernel_work.h"
 
@@ -54,8 +55,8 @@ void check_operations(const FsdpConfig& config, const models::Transformer& model
 
 FsdpPlan::FsdpPlan(const FsdpConfig& config, const accelerator::ComputeConfig& compute, int shards) {
   try {
-    model = models::find_transformer(models::load_transformers(), config.model);
-  } catch (const std::invalid_argument& error) {
+    model = models::named_transformer(config.model);
+  } catch (const std::exception& error) {
     throw ConfigError("workload.model", error.what());
   }
   if (config.layers != 0) {

@@ -42,7 +42,8 @@ struct FsdpConfig {
 
   template <typename Visitor>
   void fields(Visitor&& visit) {
-    visit("model", model, "A transformer of sw/models/transformers.csv");
+    visit("model", model,
+          "A transformer (weft models), or a file with one: my.json, or my.csv:NAME for a row of a table");
     visit("sequences", sequences, "Sequences of one rank's batch", Range{1, 1 << 20});
     visit("sequence", sequence, "Tokens of a sequence", Range{1, 1 << 24});
     visit("layers", layers, "Layers to train, of an encoder and a decoder each; 0: all of the model", Range{0, 10000});

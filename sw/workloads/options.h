@@ -45,7 +45,8 @@ struct StepOptions {
 
   template <typename Visitor>
   void fields(Visitor&& visit) {
-    visit("model", model, "A network of sw/models/transformers.csv");
+    visit("model", model,
+          "A transformer of a decoder alone (weft models), or a file with one: my.json, or my.csv:NAME");
     visit("parallel", parallel,
           "Degrees, such as tp=8,pp=4: tensor tp, context cp, expert ep, fully sharded fsdp, data dp, pipeline pp");
     visit("schedule", schedule, "Of the pipeline");

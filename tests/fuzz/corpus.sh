@@ -312,6 +312,8 @@ with '\1' "$folder/part" model/transformers
 printf '\1name,layers,d_model,ffn,heads,kv_heads,head_dim,vocab,gated,tied,positions,bias,norm,sequence,encoder,relative,dropout
 small,2,64,256,4,2,16,128,yes,no,0,no,rms,64,,,
 large,4096,1048576,1048576,4096,4096,4096,1048576,no,yes,1048576,yes,layer,1048576,4096,32,yes\n' | seed model/transformers-2
+printf '\1{"layers": 2, "d_model": 64, "ffn": 256, /* wide */ "heads": 4, "vocab": 128, "norm": "layer", "sequence": 64} // one' |
+  seed model/transformer.json
 for table in "$here"/traces/published/*.csv; do
   head -n 6 "$table" >"$folder/part"
   with '\2' "$folder/part" "model/$(basename "$table" .csv)"

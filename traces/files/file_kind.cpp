@@ -10,9 +10,9 @@
 #include <system_error>
 #include <utility>
 
+#include "traces/files/comment.h"
 #include "traces/files/input_file.h"
 #include "traces/files/kind_of_text.h"
-#include "traces/json/json_depth.h"
 
 namespace weft::traces {
 namespace {

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "traces/files/json_beginning.h"
-#include "traces/json/json_text.h"
 
 namespace weft::traces {
 namespace {
@@ -72,7 +71,9 @@ FileKind json_kind(const JsonBeginning& json) {
   }
   if (json.has("memory-type")) return FileKind::kMemoryFile;
   if (json.has("workload")) return FileKind::kPlatform;
-  if (json.has("d_model")) return FileKind::kTransformer;
+  for (const std::string_view key : {"d_model", "heads", "vocab"}) {
+    if (json.has(key)) return FileKind::kTransformer;
+  }
   if (json.has("layers")) return FileKind::kLayers;
   const bool numbered = std::all_of(json.members.begin(), json.members.end(), [](const std::string& member) {
     return !member.empty() && std::all_of(member.begin(), member.end(), [](char c) { return c >= '0' && c <= '9'; });
@@ -211,7 +212,7 @@ FileKind kind_of_text(std::string_view text, std::string& members) {
   const std::string_view content = without_blanks(text);
   if (content.empty()) return FileKind::kText;
   const std::string_view plain = without_comments(content);
-  if (begins_as_json(plain)) {
+  if (plain.starts_with('{') || plain.starts_with('[')) {
     const std::string_view inside = without_comments(plain.substr(1));
     if (inside.empty() || "\"{}[]-0123456789tfn"sv.find(inside[0]) != std::string_view::npos) {
       const JsonBeginning json = json_beginning(plain);

@@ -8,6 +8,7 @@
 
 #include "hw/core/number_text.h"
 #include "sw/compression/selection.h"
+#include "sw/models/named_model.h"
 #include "sw/schedules/kernel_work.h"
 #include "sw/schedules/kfac/kfac_member.h"
 
@@ -36,8 +37,7 @@ KfacPart part_of(KfacTraffic traffic) {
 
 models::Network network_of(const KfacConfig& config) {
   try {
-    models::Network network = models::is_network_file(config.network) ? models::load_network(config.network)
-                                                                      : models::find_network(config.network);
+    models::Network network = models::named_network(config.network);
     if (config.batch != 0) network.batch = config.batch;
     return network;
   } catch (const std::exception& error) {

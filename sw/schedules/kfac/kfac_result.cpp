@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "sw/models/named_model.h"
 #include "sw/schedules/kfac/kfac_member.h"
 
 namespace weft::schedules {
@@ -66,8 +67,8 @@ std::vector<Kfac::Unused> Kfac::unused() const {
 
 std::vector<std::string> Kfac::remarks() const {
   std::vector<std::string> lines;
-  // Those of the tables are known; a file's may be misspelt.
-  if (models::is_network_file(config_.network)) {
+  // Those of the catalogue are known; a file's may be misspelt.
+  if (models::is_layers_file(config_.network)) {
     if (const std::string line = unfed_layer(plan_.network()); !line.empty()) lines.push_back(line);
   }
   for (const Communicator* group : {all_reduce_group_.get(), broadcast_group_.get()}) {

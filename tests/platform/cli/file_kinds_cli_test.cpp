@@ -85,7 +85,7 @@ TEST_F(FileKindsCli, WhereOtherSimulatorsFilesAreExpected) {
 
 TEST_F(FileKindsCli, WhereTablesAreExpected) {
   expect_named("validate @", "a CSV file", "measured.csv");
-  expect_named("workload llama3-8b --out o --table @", "a CSV file");
+  expect_named("workload @ --out o", "a transformer in JSON, or a table of them in CSV");
   const Ran ran = weft("run resnet50-kfac-64xh100 --set workload.network=../rtl.vcd");
   EXPECT_EQ(ran.code, 2);
   EXPECT_NE(ran.err.find("rtl.vcd: expected a network in CSV or JSON, got a VCD waveform; weft vcd info ../rtl.vcd "),

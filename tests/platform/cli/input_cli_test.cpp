@@ -116,7 +116,7 @@ TEST_F(InputCli, FilesOfAstraSim) {
 TEST_F(InputCli, Tables) {
   for (const Input& input :
        std::vector<Input>{{"published", "validate @"},
-                          {"networks", "workload llama3-8b --out o --table @"},
+                          {"networks", "workload @ --out o"},
                           {"edges", "topology ../small.json --set fabric.topology=graph --set fabric.edges=@"},
                           {"network", "run resnet50-kfac-64xh100 --set workload.network=@"}}) {
     for (const std::string& file : files()) {

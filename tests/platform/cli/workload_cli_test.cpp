@@ -100,7 +100,7 @@ TEST_F(WorkloadCli, TakesOtherTablesAndOptions) {
         "name,layers,d_model,ffn,heads,kv_heads,head_dim,vocab,gated,tied,positions,bias,norm,sequence\n"
         "mine,6,96,384,6,6,,1000,no,yes,128,yes,layer,128\n");
   const Ran ran = weft(
-      "workload mine --table ../models.csv --parallel tp=3,ep=2,cp=2,fsdp=2,dp=2,pp=2 --sequence-parallel --experts 4 "
+      "workload ../models.csv:mine --parallel tp=3,ep=2,cp=2,fsdp=2,dp=2,pp=2 --sequence-parallel --experts 4 "
       "--top-k 2 --sequence 96 --layers 4 --prefetch 2 --steps 2 --type fp32 --schedule gpipe --microbatches 3 "
       "--recompute selective-layer --out "
       "w");
@@ -235,8 +235,10 @@ TEST_F(WorkloadCli, RefusesBadInput) {
       {"no such model",
        "workload nanno --out w",
        {"MODEL: no transformer 'nanno', expected one of llama2-7b,", "llama3-8b", "nano"}},
-      {"no such table", "workload nano --table none.csv --out w", {"none.csv"}},
-      {"bad table", "workload nano --table ../bad.csv --out w", {"../bad.csv"}},
+      {"no such table",
+       "workload none.csv:nano --out w",
+       {"weft: none.csv: expected a transformer in JSON, or a table"}},
+      {"bad table", "workload ../bad.csv:nano --out w", {"../bad.csv"}},
       {"no folder", "workload nano", {"--out"}},
       {"unknown degree",
        "workload nano --parallel tp=2,xp=2 --out w",
