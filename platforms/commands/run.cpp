@@ -297,7 +297,7 @@ Command run_command(const Arguments& parent) {
   app.add_option("--traces", options->traces, "Prefix of Chakra files to run in place of the platform's workload");
   app.add_option("--groups", options->groups,
                  "Of the traces: communicator groups file; PREFIX.groups.json where it is there");
-  app.add_option("--out", options->out, "Folder of the results; out/NAME if it is left out");
+  app.add_option("--out", options->out, "Folder of the results; out/NAME if it is left out").type_name("FOLDER");
   app.add_option("--timeline", options->timeline, "Where to draw the run; timeline.json.gz among the results")
       .type_name("FILE");
   app.add_option("--timeline-ranks", options->timeline_ranks,

@@ -12,6 +12,7 @@
 #include "platforms/jobs/graph_workload.h"
 #include "platforms/jobs/job_kind.h"
 #include "platforms/jobs/kernel_digest.h"
+#include "platforms/jobs/trace_members.h"
 #include "platforms/jobs/transformer_workload.h"
 #include "platforms/results/format.h"
 #include "platforms/results/speed.h"
@@ -265,10 +266,12 @@ JobKind transformer_job() {
 }
 
 JobKind chakra_job() {
-  return job_kind("chakra", "Execution graphs: `traces`, `groups`, `custom` and `custom_nodes`, and how they are run.",
-                  schedules::GraphConfig(), [](Platform& platform, const schedules::GraphConfig& config) {
-                    return std::make_unique<GraphJob>(platform, config);
-                  });
+  JobKind kind = job_kind("chakra", "Execution graphs in Chakra's format.", schedules::GraphConfig(),
+                          [](Platform& platform, const schedules::GraphConfig& config) {
+                            return std::make_unique<GraphJob>(platform, config);
+                          });
+  kind.more = trace_members();
+  return kind;
 }
 
 }  // namespace weft::platforms

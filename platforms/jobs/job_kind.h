@@ -3,8 +3,10 @@
 
 #include <functional>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "hw/core/config/any_config.h"
 #include "hw/core/config/registry.h"
@@ -20,20 +22,33 @@
 ///                            });
 namespace weft::platforms {
 
+/// A member of `workload` that no Config can have, such as an object whose keys are a user's: the kind's `make` reads
+/// it.
+struct WorkloadMember {
+  std::string name;
+  std::string type;  ///< for people: "object"
+  std::string doc;
+  nlohmann::ordered_json schema;  ///< JSON Schema of its value
+  bool is_required = false;
+};
+
 struct JobKind {
   std::string name;
   std::string doc;   ///< a sentence, above its fields in the reference
   AnyConfig config;  ///< its fields, in `workload`
-  /// Made of the fields as they were read. What else it reads of `workload` it reads here. Throws InputError and
-  /// ConfigError.
+  /// Made of the fields as they were read. What else it reads of `workload` it reads here, and `more` lists it. Throws
+  /// InputError and ConfigError.
   std::function<std::unique_ptr<Job>(Platform&, const AnyConfig&)> make;
+  std::vector<WorkloadMember> more = {};
 };
 
 /// `make(Platform&, const C&)` makes a Job.
 template <ConfigStruct C, typename Make>
 [[nodiscard]] JobKind job_kind(std::string name, std::string doc, C config, Make make) {
-  return {std::move(name), std::move(doc), std::move(config),
-          [make = std::move(make)](Platform& platform, const AnyConfig& read) -> std::unique_ptr<Job> {
+  return {.name = std::move(name),
+          .doc = std::move(doc),
+          .config = std::move(config),
+          .make = [make = std::move(make)](Platform& platform, const AnyConfig& read) -> std::unique_ptr<Job> {
             return make(platform, read.as<C>());
           }};
 }

@@ -43,10 +43,22 @@ std::map<std::string, fs::path> catalogue_platforms() {
   for (const fs::path& directory : traces::data_directories()) {
     std::error_code ignored;
     for (const auto& entry : fs::directory_iterator(directory, ignored)) {
-      if (entry.path().extension() == ".json") found.emplace(entry.path().stem().string(), entry.path());
+      const fs::path name = entry.path().stem();
+      // Beside them lie the schemas.
+      if (entry.path().extension() == ".json" && name.extension() != ".schema")
+        found.emplace(name.string(), entry.path());
     }
   }
   return found;
+}
+
+fs::path find_listed_platform(const std::string& what, const std::string& name) {
+  const std::map<std::string, fs::path> all = catalogue_platforms();
+  if (const auto found = all.find(name); found != all.end()) return found->second;
+  traces::NearestNames near(name);
+  for (const auto& [known, file] : all) near.look_at(known);
+  throw UsageError(what + ": expected a platform of the catalogue (weft platforms), got " + in_quotes(name) +
+                   near.question());
 }
 
 std::string find_platform(const std::string& name) {

@@ -33,6 +33,8 @@ struct PlatformOptions {
 std::string find_platform(const std::string& name);
 /// Files of the catalogue's platforms by name.
 std::map<std::string, std::filesystem::path> catalogue_platforms();
+/// The file of one of these. Throws UsageError, which begins with `what`.
+std::filesystem::path find_listed_platform(const std::string& what, const std::string& name);
 
 /// The path as JSON can have it. Throws UsageError, which begins with `what`, if it is not UTF-8.
 std::string text_of_path(const std::string& what, const std::filesystem::path& path);

@@ -14,4 +14,8 @@ std::string to_text(const nlohmann::ordered_json& json);
 void write_file(const std::filesystem::path& file, const std::string& text);
 void write_file(const std::filesystem::path& file, const nlohmann::ordered_json& json);
 
+/// Writes a file that is not there yet, or returns the errno by which it cannot: EEXIST for one that is there, which
+/// stays as it is.
+int write_new_file(const std::filesystem::path& file, const std::string& text);
+
 }  // namespace weft::platforms

@@ -56,9 +56,12 @@ class CliTest : public testing::Test {
   /// Input files lie outside of the folder that the command runs in.
   void write(const std::string& name, const std::string& text) { std::ofstream(folder_ / name) << text; }
 
-  Ran weft(const std::string& arguments) {
+  Ran weft(const std::string& arguments) { return run(WEFT_BINARY " " + arguments); }
+
+  /// Of a shell.
+  Ran run(const std::string& what) {
     const std::string command =
-        "cd " + (folder_ / "work").string() + " && " WEFT_BINARY " " + arguments + " 2>" + (folder_ / "err").string();
+        "cd " + (folder_ / "work").string() + " && " + what + " 2>" + (folder_ / "err").string();
     Ran ran{};
     FILE* pipe = popen(command.c_str(), "r");
     if (pipe == nullptr) {

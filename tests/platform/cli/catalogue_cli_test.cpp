@@ -28,7 +28,20 @@ TEST_F(CliTest, PlatformsAreListedAndCommandsAndTheyAreFoundByNearNames) {
   const json all = json::parse(weft("platforms --json").out);
   EXPECT_EQ(all.size(), files);
   for (const json& platform : all) EXPECT_FALSE(platform["description"].get<std::string>().empty()) << platform["name"];
-  EXPECT_NE(weft("platforms").out.find("dgx-h100  "), std::string::npos);
+  const std::string list = weft("platforms").out;
+  EXPECT_NE(list.find("dgx-h100  "), std::string::npos);
+  EXPECT_EQ(std::count(list.begin(), list.end(), '\n'), static_cast<std::ptrdiff_t>(files) + 2) << "a line each";
+  const std::string names = weft("platforms --names").out;
+  EXPECT_EQ(std::count(names.begin(), names.end(), '\n'), static_cast<std::ptrdiff_t>(files));
+  EXPECT_NE(names.find("\ndgx-h100\n"), std::string::npos);
+  EXPECT_NE(weft("platforms dgx-h100").out.find("One node of 8 H100 joined by NVSwitch, for collectives and kernels\n"),
+            std::string::npos);
+  EXPECT_EQ(json::parse(weft("platforms dgx-h100 --json").out)["name"], "dgx-h100");
+  const Ran absent = weft("platforms dgx-h10");
+  EXPECT_EQ(absent.code, 2);
+  EXPECT_EQ(absent.err,
+            "weft: NAME: expected a platform of the catalogue (weft platforms), got \"dgx-h10\"; did you mean "
+            "\"dgx-h100\"?\n");
   const Ran near = weft("collective dgx-h10 --op barrier");
   EXPECT_EQ(near.code, 2);
   EXPECT_NE(near.err.find(R"(a platform of the catalogue (weft platforms), got neither; did you mean "dgx-h100")"),
@@ -56,6 +69,8 @@ TEST_F(CliTest, PartsFitATerminal) {
   EXPECT_EQ(lines_of("parts", longest), all + 2) << "one a part, and what shows more";
   const std::size_t nics = json::parse(weft("parts --kind nic --json").out).size();
   EXPECT_GT(lines_of("parts --kind nic", longest), nics) << "sources whole";
+  const std::string names = weft("parts --kind nic --names").out;
+  EXPECT_EQ(std::count(names.begin(), names.end(), '\n'), static_cast<std::ptrdiff_t>(nics));
   EXPECT_LE(longest, 120U);
   EXPECT_GT(longest, 100U);
 }
@@ -102,6 +117,10 @@ TEST_F(CliTest, CatalogueReads) {
 TEST_F(CliTest, DescribeListsEveryField) {
   const Ran page = weft("describe");
   EXPECT_EQ(page.code, 0);
+  EXPECT_EQ(page.out, read_file(WEFT_SOURCE_DIR "/docs/configuration.md")) << "the page is what weft describe prints";
+  const std::string names = weft("describe --names").out;
+  EXPECT_NE(names.find("\nfabric.link.rate\n"), std::string::npos);
+  EXPECT_EQ(names.find("\nfabric.link\n"), std::string::npos);
   for (const char* field : {"`fabric.link.rate`", "`accelerator.hbm.capacity`", "`workload.model`"}) {
     EXPECT_NE(page.out.find(field), std::string::npos) << field;
   }

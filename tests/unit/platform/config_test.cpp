@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -14,7 +11,6 @@
 #include "platforms/config/document.h"
 #include "platforms/config/other_values.h"
 #include "tests/support/config.h"
-#include "traces/files/gzip_file.h"
 
 namespace weft::platforms {
 namespace {
@@ -112,50 +108,6 @@ TEST(Config, ReadsEveryType) {
   EXPECT_EQ(config.memory.channels, 1);
   EXPECT_EQ(config.timing.start, 1500_ns);
   EXPECT_EQ(config.timing.seed, 9'223'372'036'854'775'807U);
-}
-
-/// A platform may be in gzip, and of a file that is something else it is said what that is.
-TEST(ConfigFile, MayBeGzipAndSaysWhatElseItIs) {
-  const auto file = std::filesystem::path(testing::TempDir()) / ("weft_config_" + std::to_string(getpid()) + ".gz");
-  const auto write = [&](const std::string& text) {
-    traces::GzipFile packed(file);
-    packed.write(text);
-    packed.close();
-  };
-  const auto load = [&] { return error_of([&] { Document document(file.string()); }); };
-  write(R"({"name": "packed"})");
-  EXPECT_EQ(Document(file.string()).root().get<std::string>("name", ""), "packed");
-  const std::string expected = file.string() + ": expected a platform in JSON, got ";
-  write("MICRO\n1\n");
-  EXPECT_TRUE(
-      load().starts_with(expected + "a text workload of ASTRA-sim 1.0 or SimAI, packed with gzip; weft trace convert "))
-      << load();
-  write(R"({"traceEvents": [], "deviceProperties": []})");
-  EXPECT_TRUE(load().starts_with(expected + "a trace of PyTorch's profiler")) << load();
-  write(R"({"metadata": {}, "nodes": []})");
-  EXPECT_TRUE(load().ends_with("; weft trace info " + file.string() + " reads it")) << load();
-  std::filesystem::remove(file);
-}
-
-TEST(ConfigFile, ErrorsNameTheFile) {
-  const auto load = [](const std::string& file) { return error_of([&] { Document document(file); }); };
-  EXPECT_EQ(load("/nowhere/p.json"), "/nowhere/p.json: expected a platform in JSON, got no such file");
-  EXPECT_EQ(load("/tmp"), "/tmp: expected a platform in JSON, got a folder");
-
-  const auto file = std::filesystem::path(testing::TempDir()) / ("weft_config_" + std::to_string(getpid()) + ".json");
-  const auto load_text = [&](const std::string& text) {
-    std::ofstream(file) << text;
-    const std::string error = load(file.string());
-    std::filesystem::remove(file);
-    return error.starts_with(file.string()) ? error.substr(file.string().size()) : error;
-  };
-  EXPECT_EQ(load_text("[1]"), ": expected a platform in JSON, an object, got an array");
-  EXPECT_EQ(load_text("{}"), "no error");
-  EXPECT_EQ(load_text("{\n  \"a\": 1,\n  \"b\": }"),
-            ": line 3, column 8: expected JSON, got a syntax error while parsing value - unexpected '}'; expected '[', "
-            "'{', or a literal");
-  EXPECT_TRUE(load_text("").starts_with(": line 1, column 1: expected JSON, got a syntax error"));
-  EXPECT_EQ(load_text(R"({"a": {"b": 1, "b": 2}})"), ": a.b: expected each key once, got \"b\" twice");
 }
 
 TEST(ConfigErrors, QuantitiesNeedUnits) {

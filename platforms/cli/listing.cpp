@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/cli/listing.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <sstream>
+
+namespace weft::platforms {
+namespace {
+
+constexpr std::size_t kWidth = 120;  ///< of a terminal
+
+/// The words of its first line.
+std::string first_line(const std::string& text, std::size_t indent) {
+  constexpr std::size_t kDots = 3;
+  const std::string lines = wrapped(text, indent + kDots);
+  const std::size_t end = lines.find('\n');
+  return end == std::string::npos ? lines : lines.substr(0, end) + "...";
+}
+
+}  // namespace
+
+std::string wrapped(const std::string& text, std::size_t indent) {
+  std::istringstream words(text);
+  std::string lines;
+  std::size_t column = indent;
+  for (std::string word; words >> word;) {
+    if (column > indent && column + 1 + word.size() > kWidth) {
+      lines += "\n" + std::string(indent, ' ');
+      column = indent;
+    }
+    lines += (column > indent ? " " : "") + word;
+    column += (column > indent ? 1 : 0) + word.size();
+  }
+  return lines;
+}
+
+std::string listed(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<std::size_t> widths;
+  for (const std::vector<std::string>& row : rows) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  std::string lines;
+  for (const std::vector<std::string>& row : rows) {
+    std::string start;
+    for (std::size_t i = 0; i + 1 < row.size(); ++i) start += fmt::format("{:<{}}  ", row[i], widths[i]);
+    lines += start + first_line(row.back(), start.size()) + "\n";
+  }
+  return lines;
+}
+
+}  // namespace weft::platforms

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// weft describe: every field that a platform can have, as a page, as JSON or as a schema.
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "hw/memory/dram/memory_system.h"
+#include "platforms/cli/output.h"
+#include "platforms/commands/command.h"
+#include "platforms/config/field_visitor.h"
+#include "platforms/jobs/job_kind.h"
+#include "platforms/jobs/platform_schema.h"
+#include "platforms/machine/machine.h"
+#include "platforms/results/write_file.h"
+#include "sw/analytical/config.h"
+
+namespace weft::platforms {
+namespace {
+
+struct DescribeOptions {
+  std::string schema;
+  bool names = false;
+  bool json = false;
+};
+
+std::string cell(const std::string& text) {
+  std::string escaped;
+  for (const char c : text) {
+    if (c == '|') escaped += '\\';
+    escaped += c;
+  }
+  return escaped;
+}
+
+std::string code(const std::string& text) {
+  return text.empty() ? "" : "`" + cell(text) + "`";
+}
+
+/// A table of the fields in Markdown; a field that is itself a Config says which part can stand for it.
+std::string table(const std::vector<FieldDoc>& fields) {
+  std::string text = "| Field | Type | Default | Limits | Meaning |\n| --- | --- | --- | --- | --- |\n";
+  for (const FieldDoc& field : fields) {
+    const std::string type =
+        field.part_kind.empty() ? field.type : field.type + " or a part of kind `" + field.part_kind + "`";
+    text += fmt::format("| `{}` | {} | {} | {} | {} |\n", field.path, cell(type), code(field.default_text),
+                        cell(field.limits), cell(field.doc));
+  }
+  return text;
+}
+
+struct Section {
+  std::string title;
+  std::vector<FieldDoc> fields;
+};
+
+/// The fields by the key at the top that they stand under; those that stand there themselves come first.
+std::vector<Section> sections(const std::vector<FieldDoc>& fields) {
+  std::vector<Section> all = {{"Machine", {}}};
+  for (const FieldDoc& field : fields) {
+    const std::string top = field.path.substr(0, field.path.find('.'));
+    if (top == field.path) {
+      all.front().fields.push_back(field);
+    } else {
+      if (all.back().title != top) all.push_back({top, {}});
+      all.back().fields.push_back(field);
+    }
+  }
+  return all;
+}
+
+void add_json(nlohmann::ordered_json& list, const std::vector<FieldDoc>& fields, std::string_view workload = {}) {
+  for (const FieldDoc& field : fields) {
+    nlohmann::ordered_json& row = list.emplace_back(nlohmann::ordered_json{{"path", field.path},
+                                                                           {"type", field.type},
+                                                                           {"part_kind", field.part_kind},
+                                                                           {"default", field.default_text},
+                                                                           {"limits", field.limits},
+                                                                           {"doc", field.doc}});
+    if (!workload.empty()) row["workload_kind"] = workload;
+  }
+}
+
+std::vector<FieldDoc> fields_of(const JobKind& kind) {
+  std::vector<FieldDoc> fields;
+  for (const WorkloadMember& member : kind.more) {
+    fields.push_back({.path = "workload." + member.name, .type = member.type, .doc = member.doc});
+  }
+  for (FieldDoc& field : describe(kind.config, "workload")) fields.push_back(std::move(field));
+  return fields;
+}
+
+int describe_as_json() {
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  add_json(json, describe(MachineConfig()));
+  for (const JobKind& kind : job_kinds()) add_json(json, fields_of(kind), kind.name);
+  add_json(json, describe(analytical::AnalyticalConfig(), "analytical"));
+  print_json(json);
+  return kDone;
+}
+
+/// Paths of fields that have a value, each once.
+int describe_names() {
+  std::set<std::string> names;
+  const auto add = [&names](const std::vector<FieldDoc>& fields) {
+    for (const FieldDoc& field : fields) {
+      if (field.type != "object") names.insert(field.path);
+    }
+  };
+  add(describe(MachineConfig()));
+  for (const JobKind& kind : job_kinds()) add(fields_of(kind));
+  add(describe(analytical::AnalyticalConfig(), "analytical"));
+  std::string lines;
+  for (const std::string& name : names) lines += name + "\n";
+  print(lines);
+  return kDone;
+}
+
+int describe_all() {
+  print(
+      "# Configuration reference\n\n"
+      "Written by `weft describe` from the same lists that read a platform; `weft describe --schema` writes them as a\n"
+      "JSON Schema. A platform also has a `name`, a `description`, and a `workload` with its `kind`. The file may "
+      "have\n"
+      "comments, `//` and `/* */`, and a `$schema` for editors.\n\n"
+      "One with `\"network\": \"analytical\"` has the section `analytical` in place of a machine, and a workload of "
+      "kind\n`chakra` with `traces`, `groups`, `custom` and `custom_nodes`.\n");
+  for (const Section& section : sections(describe(MachineConfig()))) {
+    print(fmt::format("\n## {}\n\n{}", section.title, table(section.fields)));
+  }
+  for (const JobKind& kind : job_kinds()) {
+    print(fmt::format("\n## workload of kind `{}`\n\n{}\n", kind.name, kind.doc));
+    if (const std::vector<FieldDoc> fields = fields_of(kind); !fields.empty()) print("\n" + table(fields));
+  }
+  print("\n## analytical\n\n" + table(describe(analytical::AnalyticalConfig(), "analytical")));
+  print("\n## Of `weft memory`\n\nNot of a platform: what its `--set` changes.\n\n" +
+        table(describe(dram::MemoryConfig())));
+  return kDone;
+}
+
+int run(const DescribeOptions& options) {
+  if (!options.schema.empty()) {
+    print(to_text(options.schema == "part" ? part_schema() : platform_schema()));
+    return kDone;
+  }
+  if (options.names) return describe_names();
+  return options.json ? describe_as_json() : describe_all();
+}
+
+}  // namespace
+
+Command describe_command(const Arguments& parent) {
+  auto options = std::make_shared<DescribeOptions>();
+  const Arguments app = parent.add_subcommand("describe", "Prints the configuration reference in Markdown");
+  app.add_option("--schema", options->schema, "Print a JSON Schema: of a platform, or of a part")
+      .may_stand_alone("platform")
+      .check(OneOf({"platform", "part"}));
+  app.add_flag("--names", options->names, "Print the paths of all fields alone");
+  app.add_flag("--json", options->json, "Print the reference as JSON");
+  return {app, [options] { return run(*options); }};
+}
+
+}  // namespace weft::platforms
