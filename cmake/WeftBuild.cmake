@@ -12,13 +12,25 @@ set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
 
 find_program(CCACHE ccache)
 if(CCACHE)
+  # One that cannot keep anything, such as below a home that nobody may write to, compiles nothing.
+  set(probe ${PROJECT_BINARY_DIR}/CMakeFiles/ccache_probe)
+  file(WRITE ${probe}.cpp "int probe;\n")
+  execute_process(COMMAND ${CCACHE} ${CMAKE_CXX_COMPILER} -c ${probe}.cpp -o ${probe}.o RESULT_VARIABLE failed
+                  OUTPUT_QUIET ERROR_VARIABLE why OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_STRIP_TRAILING_WHITESPACE)
+  set(WEFT_CCACHE ${CCACHE})
+  if(failed)
+    set(WEFT_CCACHE)
+    message(STATUS "Compiling without ccache: ${why}")
+  endif()
+endif()
+if(WEFT_CCACHE)
   # With precompiled headers ccache does nothing unless it is told that no file's macros or times matter to it.
-  set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_SLOPPINESS=pch_defines,time_macros ${WEFT_CCACHE})
 endif()
 
 add_library(weft_flags INTERFACE)
 # Contraction to fused multiply-add would let results differ between processors.
-target_compile_options(weft_flags INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Werror -ffp-contract=off)
+target_compile_options(weft_flags INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor $<$<BOOL:${WEFT_WERROR}>:-Werror> -ffp-contract=off)
 if(WEFT_UNITY)
   # Clang takes a local constant for one that shadows that of another file of its group (weft_unity).
   target_compile_options(weft_flags INTERFACE $<$<CXX_COMPILER_ID:Clang>:-Wno-shadow>)

@@ -41,6 +41,44 @@ std::string unexpected(const CLI::App* app, const CLI::App* command) {
   return with_help("expected an option of " + path_of(app) + ", got " + in_quotes(name) + near.question(), app);
 }
 
+/// "A,B" of "TEXT:{A,B}", as Option::check has written it.
+std::vector<std::string> choices_of(const std::string& type) {
+  const std::size_t begin = type.find(":{");
+  if (begin == std::string::npos || !type.ends_with('}')) return {};
+  std::istringstream words(type.substr(begin + 2, type.size() - begin - 3));
+  std::vector<std::string> choices;
+  for (std::string word; std::getline(words, word, ',');) choices.push_back(word);
+  return choices;
+}
+
+OptionTable table_of(const CLI::Option* option) {
+  OptionTable table;
+  for (const std::string& name : option->get_snames()) table.names.push_back("-" + name);
+  for (const std::string& name : option->get_lnames()) table.names.push_back("--" + name);
+  table.is_position = option->get_positional();
+  if (table.is_position) table.names = {option->get_name(true)};
+  table.doc = option->get_description();
+  const std::string type = option->get_type_name();
+  table.choices = choices_of(type);
+  table.value = option->get_items_expected_max() > 0 ? type.substr(0, type.find(':')) : "";
+  table.usual = option->get_default_str();
+  table.is_required = option->get_required();
+  table.takes_many = option->get_items_expected_max() > 1;
+  table.may_stand_alone = option->get_items_expected_max() > 0 && option->get_expected_min() == 0;
+  return table;
+}
+
+CommandTable table_of(const CLI::App* app) {
+  CommandTable table{app->get_name(), app->get_description(), {}, {}};
+  for (const CLI::Option* option : app->get_options()) {
+    if (!option->get_group().empty()) table.options.push_back(table_of(option));
+  }
+  for (const CLI::App* command : app->get_subcommands([](const CLI::App* /*all*/) { return true; })) {
+    table.commands.push_back(table_of(command));
+  }
+  return table;
+}
+
 }  // namespace
 
 const Option& Option::required() const {
@@ -72,6 +110,10 @@ const Option& Option::shows_default(const std::string& text) const {
 }
 const Option& Option::type_name(const std::string& name) const {
   option_->type_name(name);
+  return *this;
+}
+const Option& Option::may_stand_alone(const std::string& value) const {
+  option_->expected(0, 1)->default_str(value);
   return *this;
 }
 const Option& Option::one_at_a_time() const {
@@ -124,6 +166,10 @@ Option Arguments::add_option(const std::string& name, std::optional<std::uint64_
 }
 Option Arguments::add_flag(const std::string& name, bool& value, const std::string& doc) const {
   return Option(app_->add_flag(name, value, doc));
+}
+
+CommandTable Arguments::table() const {
+  return table_of(app_);
 }
 
 bool Arguments::given() const {

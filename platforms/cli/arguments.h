@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "platforms/cli/command_table.h"
 #include "platforms/config/input_error.h"
 
 namespace CLI {
@@ -55,8 +56,10 @@ class Option {
   const Option& shows_default() const;
   /// ... or another text.
   const Option& shows_default(const std::string& text) const;
-  /// What help calls the value.
+  /// What help calls the value. FILE, FOLDER, PLATFORM, PART and MODEL are completed as such.
   const Option& type_name(const std::string& name) const;
+  /// It may be given without a value, and then has this one.
+  const Option& may_stand_alone(const std::string& value) const;
   /// A list takes one value each time it is given, not all words that follow.
   const Option& one_at_a_time() const;
   /// Help does not list it.
@@ -86,6 +89,9 @@ class Arguments {
   Option add_option(const std::string& name, std::optional<std::int64_t>& value, const std::string& doc) const;
   Option add_option(const std::string& name, std::optional<std::uint64_t>& value, const std::string& doc) const;
   Option add_flag(const std::string& name, bool& value, const std::string& doc) const;
+
+  /// All that is said here and of subcommands, but for what help does not list.
+  [[nodiscard]] CommandTable table() const;
 
   // After parsing:
   [[nodiscard]] bool given() const;                           ///< whether the command line has this subcommand

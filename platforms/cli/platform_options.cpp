@@ -7,7 +7,9 @@
 namespace weft::platforms {
 
 void add_platform_options(const Arguments& app, PlatformOptions& options) {
-  app.add_option("platform", options.platform, "A platform in JSON, or the name of one of the catalogue").required();
+  app.add_option("platform", options.platform, "A platform in JSON, or the name of one of the catalogue")
+      .required()
+      .type_name("PLATFORM");
   app.add_option("--set", options.overrides, "path=value: overrides a value of the platform; can be repeated")
       .one_at_a_time()
       .type_name("PATH=VALUE");

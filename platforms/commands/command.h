@@ -29,5 +29,9 @@ Command import_command(const Arguments& parent);
 Command workload_command(const Arguments& parent);
 Command vcd_command(const Arguments& parent);
 Command describe_command(const Arguments& parent);
+Command models_command(const Arguments& parent);
+Command new_command(const Arguments& parent);
+Command completion_command(const Arguments& parent);
+Command man_command(const Arguments& parent);
 
 }  // namespace weft::platforms

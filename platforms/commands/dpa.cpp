@@ -245,10 +245,11 @@ int run(const DpaOptions& options) {
 Command dpa_command(const Arguments& parent) {
   auto options = std::make_shared<DpaOptions>();
   const Arguments app = parent.add_subcommand("dpa", "Packet rates of receive loops on a SmartNIC's cores, by threads");
-  app.add_option("part", options->part, "A part of kind processor").shows_default();
+  app.add_option("part", options->part, "A part of kind processor").shows_default().type_name("PART");
   app.add_option("--platform", options->platform,
                  "A platform whose NIC's DMA and memory the payload passes; empty: cores alone")
-      .shows_default();
+      .shows_default()
+      .type_name("PLATFORM");
   app.add_option("--set", options->overrides, "path=value: overrides a field; can be repeated")
       .one_at_a_time()
       .type_name("PATH=VALUE");

@@ -350,7 +350,8 @@ Command memory_command(const Arguments& parent) {
       .required();
   app.add_option("--device", options->device,
                  "A channel, of kind dram, all stacks of a memory, of kind hbm, or those of an accelerator (see weft "
-                 "parts)");
+                 "parts)")
+      .type_name("PART");
   app.add_option("--mapping", options->mapping, "burst, 128B, or fields of the address from its lowest bit");
   app.add_option("--set", options->overrides,
                  "PATH=VALUE changes a field: device.timing.rfc=0, controller.page=closed");

@@ -184,7 +184,7 @@ Command topology_command(const Arguments& parent) {
   auto options = std::make_shared<TopologyOptions>();
   const Arguments app = parent.add_subcommand("topology", "Measures and draws the networks of a platform");
   add_platform_options(app, options->platform);
-  app.add_option("--out", options->out, "Folder of the pictures; out/NAME if it is left out");
+  app.add_option("--out", options->out, "Folder of the pictures; out/NAME if it is left out").type_name("FOLDER");
   app.add_flag("--json", options->json, "Print JSON");
   return {app, [options] { return run(*options); }};
 }

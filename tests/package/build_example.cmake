@@ -29,6 +29,25 @@ foreach(file IN LISTS exported)
   endforeach()
 endforeach()
 
+# What is installed beside the program is that of this program.
+step("the schema" ${prefix}/bin/weft describe --schema)
+file(READ ${prefix}/share/weft/platform.schema.json schema)
+if(NOT output STREQUAL schema)
+  message(FATAL_ERROR "share/weft/platform.schema.json is not what weft describe --schema prints")
+endif()
+foreach(file weft/part.schema.json weft/parts/h100-sxm.json man/man1/weft.1 bash-completion/completions/weft
+             zsh/site-functions/_weft fish/vendor_completions.d/weft.fish doc/weft/LICENSE doc/weft/README.md doc/weft/docs/guide.md)
+  if(NOT EXISTS ${prefix}/share/${file})
+    message(FATAL_ERROR "share/${file} is not installed")
+  endif()
+endforeach()
+# A platform begun with what is installed runs, and editors find its schema.
+step("weft new" ${prefix}/bin/weft new - --from ideal-ring-8)
+string(FIND "${output}" "\"$schema\": \"file://${prefix}/share/weft/platform.schema.json\"" at)
+if(at EQUAL -1)
+  message(FATAL_ERROR "weft new names another schema than the one that is installed:\n${output}")
+endif()
+
 step("configuring" ${CMAKE_COMMAND} -S ${EXAMPLE} -B ${WORK}/build -G ${GENERATOR} -D CMAKE_PREFIX_PATH=${prefix}
                    -D CMAKE_CXX_COMPILER=${CXX})
 step("building" ${CMAKE_COMMAND} --build ${WORK}/build)

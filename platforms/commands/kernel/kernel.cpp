@@ -272,7 +272,7 @@ int run_asked(const Asked& asked, const Target& before) {
 
 void add_target(const Arguments& app, Target& target) {
   app.add_option("platform", target.platform, "A part of kind accelerator, or a platform; h100-sxm if left out");
-  app.add_option("--part", target.part, "A part of kind accelerator").type_name("NAME");
+  app.add_option("--part", target.part, "A part of kind accelerator").type_name("PART");
   app.add_option("--set", target.overrides, "path=value: overrides a value; can be repeated")
       .one_at_a_time()
       .type_name("PATH=VALUE");

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "platforms/cli/command_table.h"
+
+/// Scripts with which a shell completes a command line. They know commands, options and their choices; names of
+/// platforms, parts, models and fields they ask the program for.
+namespace weft::platforms {
+
+std::string bash_completion(const CommandTable& program);
+std::string zsh_completion(const CommandTable& program);
+std::string fish_completion(const CommandTable& program);
+
+}  // namespace weft::platforms
