@@ -10,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-#include "platforms/cli/command_table.h"
+#include "platforms/cli/shell/command_table.h"
 #include "platforms/config/input_error.h"
 
 namespace CLI {

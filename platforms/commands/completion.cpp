@@ -3,9 +3,9 @@
 #include <memory>
 #include <string>
 
-#include "platforms/cli/completion.h"
-#include "platforms/cli/man_page.h"
 #include "platforms/cli/output.h"
+#include "platforms/cli/shell/completion.h"
+#include "platforms/cli/shell/man_page.h"
 #include "platforms/commands/command.h"
 #include "platforms/results/version.h"
 

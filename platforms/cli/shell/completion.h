@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "platforms/cli/command_table.h"
+#include "platforms/cli/shell/command_table.h"
 
 /// Scripts with which a shell completes a command line. They know commands, options and their choices; names of
 /// platforms, parts, models and fields they ask the program for.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/cli/completion.h"
+#include "platforms/cli/shell/completion.h"
 
 #include <fmt/format.h>
 

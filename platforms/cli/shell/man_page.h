@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "platforms/cli/command_table.h"
+#include "platforms/cli/shell/command_table.h"
 
 namespace weft::platforms {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/cli/man_page.h"
+#include "platforms/cli/shell/man_page.h"
 
 #include <fmt/format.h>
 
@@ -82,11 +82,11 @@ std::string man_page(const CommandTable& program, const std::string& version) {
       fmt::format(".TH WEFT 1 \"\" \"{0}\" \"Weft\"\n.SH NAME\nweft \\- {1}\n", escaped(version), escaped(program.doc));
   page += ".SH SYNOPSIS\n" + bold("weft") + " " + italic("COMMAND") + " [" + italic("OPTIONS") + "]\n";
   page +=
-      ".SH DESCRIPTION\nYou describe a machine in JSON, run it, and learn how long a training step takes, where the "
-      "time "
-      "goes, and what changes when you change the machine.\n"
-      ".PP\nOf every command " +
-      bold("--help") + " lists the options, and " + bold("--json") + " prints results for programs.\n";
+      ".SH DESCRIPTION\n"
+      "You describe a machine in JSON, run it, and learn how long a training step takes, where the time goes, and "
+      "what changes when you change the machine.\n.PP\n" +
+      bold("--help") + " lists the options of a command. With " + bold("--json") +
+      " a command prints its results for programs.\n";
   page += ".SH COMMANDS\n";
   add_commands(program, "weft", page);
   page += ".SH ENVIRONMENT\n.TP\n" + bold("WEFT_PATH") +
