@@ -88,7 +88,10 @@ void add_json(nlohmann::ordered_json& list, const std::vector<FieldDoc>& fields,
 std::vector<FieldDoc> fields_of(const JobKind& kind) {
   std::vector<FieldDoc> fields;
   for (const WorkloadMember& member : kind.more) {
-    fields.push_back({.path = "workload." + member.name, .type = member.type, .doc = member.doc});
+    FieldDoc& field = fields.emplace_back();
+    field.path = "workload." + member.name;
+    field.type = member.type;
+    field.doc = member.doc;
   }
   for (FieldDoc& field : describe(kind.config, "workload")) fields.push_back(std::move(field));
   return fields;
@@ -97,8 +100,8 @@ std::vector<FieldDoc> fields_of(const JobKind& kind) {
 int describe_as_json() {
   nlohmann::ordered_json json = nlohmann::ordered_json::array();
   add_json(json, describe(MachineConfig()));
-  for (const JobKind& kind : job_kinds()) add_json(json, fields_of(kind), kind.name);
   add_json(json, describe(analytical::AnalyticalConfig(), "analytical"));
+  for (const JobKind& kind : job_kinds()) add_json(json, fields_of(kind), kind.name);
   print_json(json);
   return kDone;
 }
@@ -112,8 +115,8 @@ int describe_names() {
     }
   };
   add(describe(MachineConfig()));
-  for (const JobKind& kind : job_kinds()) add(fields_of(kind));
   add(describe(analytical::AnalyticalConfig(), "analytical"));
+  for (const JobKind& kind : job_kinds()) add(fields_of(kind));
   std::string lines;
   for (const std::string& name : names) lines += name + "\n";
   print(lines);
@@ -132,11 +135,11 @@ int describe_all() {
   for (const Section& section : sections(describe(MachineConfig()))) {
     print(fmt::format("\n## {}\n\n{}", section.title, table(section.fields)));
   }
+  print("\n## analytical\n\n" + table(describe(analytical::AnalyticalConfig(), "analytical")));
   for (const JobKind& kind : job_kinds()) {
     print(fmt::format("\n## workload of kind `{}`\n\n{}\n", kind.name, kind.doc));
     if (const std::vector<FieldDoc> fields = fields_of(kind); !fields.empty()) print("\n" + table(fields));
   }
-  print("\n## analytical\n\n" + table(describe(analytical::AnalyticalConfig(), "analytical")));
   print("\n## Of `weft memory`\n\nNot of a platform: what its `--set` changes.\n\n" +
         table(describe(dram::MemoryConfig())));
   return kDone;

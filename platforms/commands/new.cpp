@@ -30,7 +30,8 @@ struct NewOptions {
   bool json = false;
 };
 
-/// Where an editor finds the schema: where it is installed or built, else beside the platform, for who writes it there.
+/// Where an editor finds the schema: where it is installed or built, else beside the platform, for whoever writes it
+/// there.
 std::string schema_place() {
   constexpr const char* kSchema = "platform.schema.json";
   try {

@@ -266,12 +266,12 @@ JobKind transformer_job() {
 }
 
 JobKind chakra_job() {
-  JobKind kind = job_kind("chakra", "Execution graphs in Chakra's format.", schedules::GraphConfig(),
-                          [](Platform& platform, const schedules::GraphConfig& config) {
-                            return std::make_unique<GraphJob>(platform, config);
-                          });
-  kind.more = trace_members();
-  return kind;
+  return job_kind(
+      "chakra", "Execution graphs in Chakra's format.", schedules::GraphConfig(),
+      [](Platform& platform, const schedules::GraphConfig& config) {
+        return std::make_unique<GraphJob>(platform, config);
+      },
+      trace_members());
 }
 
 }  // namespace weft::platforms

@@ -39,25 +39,25 @@ struct JobKind {
   /// Made of the fields as they were read. What else it reads of `workload` it reads here, and `more` lists it. Throws
   /// InputError and ConfigError.
   std::function<std::unique_ptr<Job>(Platform&, const AnyConfig&)> make;
-  std::vector<WorkloadMember> more = {};
+  std::vector<WorkloadMember> more;
 };
 
 /// `make(Platform&, const C&)` makes a Job.
 template <ConfigStruct C, typename Make>
-[[nodiscard]] JobKind job_kind(std::string name, std::string doc, C config, Make make) {
-  return {.name = std::move(name),
-          .doc = std::move(doc),
-          .config = std::move(config),
-          .make = [make = std::move(make)](Platform& platform, const AnyConfig& read) -> std::unique_ptr<Job> {
+[[nodiscard]] JobKind job_kind(std::string name, std::string doc, C config, Make make,
+                               std::vector<WorkloadMember> more = {}) {
+  return {std::move(name), std::move(doc), std::move(config),
+          [make = std::move(make)](Platform& platform, const AnyConfig& read) -> std::unique_ptr<Job> {
             return make(platform, read.as<C>());
-          }};
+          },
+          std::move(more)};
 }
 
 /// Adds a user's own. Throws std::invalid_argument for a name that is taken.
 void provide(JobKind kind);
 template <ConfigStruct C, typename Make>
-void provide_job(std::string name, std::string doc, C config, Make make) {
-  provide(job_kind(std::move(name), std::move(doc), std::move(config), std::move(make)));
+void provide_job(std::string name, std::string doc, C config, Make make, std::vector<WorkloadMember> more = {}) {
+  provide(job_kind(std::move(name), std::move(doc), std::move(config), std::move(make), std::move(more)));
 }
 
 /// All there are.

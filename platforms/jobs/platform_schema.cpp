@@ -41,7 +41,7 @@ ordered_json where(const std::string& key, std::string_view value) {
 
 /// What a workload has beside the fields of its kind.
 void add_members(ordered_json& workload, const std::vector<WorkloadMember>& members) {
-  ordered_json required = {"kind"};
+  ordered_json required = ordered_json::array({"kind"});
   for (const WorkloadMember& member : members) {
     workload["properties"][member.name] = with_description(member.doc, member.schema);
     if (member.is_required) required.push_back(member.name);

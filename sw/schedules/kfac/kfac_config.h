@@ -222,8 +222,9 @@ struct KfacConfig {
   template <typename Visitor>
   void fields(Visitor&& visit) {
     visit("network", network,
-          "A network of sw/models/networks.csv, a transformer, or a CSV or JSON file of layers (sw/models/network.h), "
-          "relative to the platform's file, or of --set to where the command runs");
+          "A network or a transformer (weft models), or a file with one: layers in CSV or JSON (sw/models/network.h), "
+          "or a "
+          "transformer; relative to the platform's file, or of --set to where the command runs");
     visit("batch", batch, "Samples of one rank; 0: as the network was measured", Range{0, 1 << 20});
     visit("algorithm", algorithm,
           "sgd: no factors; dear: gradients gathered in the next step's forward pass; dasgd: weights averaged in the "

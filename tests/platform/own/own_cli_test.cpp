@@ -3,8 +3,10 @@
 // documented like Weft's own. Runs a binary that has those of docs/example.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 
 #include "tests/support/cli.h"
@@ -147,6 +149,32 @@ TEST_F(OwnCli, DescribeListsThem) {
         "| `workload.compute` | time | `\"100us\"` | 0ps to 1s | What a step computes |"}) {
     EXPECT_NE(page.find(text), std::string::npos) << text;
   }
+  const std::string names = weft("describe --names").out;
+  for (const char* name : {"collectives.my_allgather.window", "workload.gradients"}) {
+    EXPECT_NE(names.find(std::string("\n") + name + "\n"), std::string::npos) << name;
+  }
+  std::set<std::string> fields;
+  for (const json& field : run("describe --json")) {
+    if (field.value("workload_kind", "") == "my-steps") fields.insert(field["path"]);
+  }
+  EXPECT_EQ(fields, (std::set<std::string>{"workload.steps", "workload.compute", "workload.gradients"}));
+}
+
+TEST_F(OwnCli, TheSchemaHasThem) {
+  const json schema = run("describe --schema");
+  const json& definitions = schema["$defs"];
+  const json& collectives = definitions["collectives"]["properties"];
+  EXPECT_EQ(collectives["algorithm"]["enum"].back(), "my-allgather");
+  ASSERT_EQ(collectives["my_allgather"]["$ref"], "#/$defs/my_allgather");
+  EXPECT_EQ(definitions["my_allgather"]["properties"]["window"]["maximum"], 1024);
+  const json& workload = definitions["machine"]["properties"]["workload"];
+  EXPECT_EQ(workload["properties"]["kind"]["enum"], (json{"fsdp", "kfac", "transformer", "chakra", "my-steps"}));
+  ASSERT_EQ(workload["allOf"].back()["then"]["$ref"], "#/$defs/workload.my-steps");
+  const json& mine = definitions["workload.my-steps"];
+  EXPECT_EQ(mine["description"], "Steps of a fixed time of computing and an AllReduce each.");
+  EXPECT_EQ(mine["properties"]["steps"]["default"], 3);
+  const json kinds = run("describe --schema part")["properties"]["kind"]["enum"];
+  EXPECT_NE(std::find(kinds.begin(), kinds.end(), "my_allgather"), kinds.end());
 }
 
 }  // namespace
