@@ -92,6 +92,7 @@ class Reader {
   void read_bits(Change& change, std::string_view bits, std::uint32_t net);
   void read_real(Change& change, std::string_view digits, std::uint32_t net) const;
   /// kNoNet, counted, for a code that no $var declares.
+  [[nodiscard]] std::uint32_t find_net(std::string_view code) const;
   std::uint32_t net_of(std::string_view code);
   /// The net of a code, made if there is none yet.
   std::uint32_t declare(std::string_view code);
@@ -113,9 +114,9 @@ class Reader {
   std::vector<Scope> scopes_;
   std::unordered_map<std::string, std::uint32_t> scope_ids_;
   std::uint32_t last_scope_ = 0;
-  std::vector<Piece> pieces_;               ///< of each signal, until the declarations end
-  std::vector<std::uint32_t> short_codes_;  ///< 1 + net, by the code as a number
-  std::unordered_map<std::string, std::uint32_t> long_codes_;
+  std::vector<Piece> pieces_;                                  ///< of each signal, until the declarations end
+  std::vector<std::uint32_t> short_codes_;                     ///< 1 + net, by the code as a number
+  std::unordered_map<std::string, std::uint32_t> long_codes_;  ///< of which the number would be too large a place
 
   std::uint64_t time_ = 0;
   bool timed_ = false;

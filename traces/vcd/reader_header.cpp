@@ -38,6 +38,10 @@ bool has_end(std::string_view word) {
   return word.size() > kEnd.size() && word.ends_with(kEnd);
 }
 
+/// Codes that have a place whether they are declared or not, and how many more for each that is.
+constexpr std::size_t kDenseCodes = 1 << 18;
+constexpr std::size_t kSparse = 16;
+
 std::string_view without_end(std::string_view word) {
   return word.substr(0, word.size() - kEnd.size());
 }
@@ -73,25 +77,32 @@ std::vector<std::string> with_plain_range(const std::vector<std::string>& words,
 
 }  // namespace
 
-std::uint32_t Reader::net_of(std::string_view code) {
+std::uint32_t Reader::find_net(std::string_view code) const {
   const auto number = code_number(code);
-  if (number) {
-    if (*number < short_codes_.size() && short_codes_[*number] != 0) return short_codes_[*number] - 1;
-  } else if (const auto known = long_codes_.find(std::string(code)); known != long_codes_.end()) {
-    return known->second;
-  }
-  count(undeclared_, std::string(code.substr(0, 20)));
-  return kNoNet;
+  if (number && *number < short_codes_.size() && short_codes_[*number] != 0) return short_codes_[*number] - 1;
+  if (long_codes_.empty()) return kNoNet;
+  const auto known = long_codes_.find(std::string(code));
+  return known != long_codes_.end() ? known->second : kNoNet;
+}
+
+std::uint32_t Reader::net_of(std::string_view code) {
+  const std::uint32_t net = find_net(code);
+  if (net == kNoNet) count(undeclared_, std::string(code.substr(0, 20)));
+  return net;
 }
 
 std::uint32_t Reader::declare(std::string_view code) {
+  if (const std::uint32_t known = find_net(code); known != kNoNet) return known;
   const auto next = static_cast<std::uint32_t>(header_.nets());
   const auto number = code_number(code);
-  if (!number) return long_codes_.try_emplace(std::string(code), next).first->second;
-  if (*number >= short_codes_.size()) short_codes_.resize(std::max(*number + 1, 2 * short_codes_.size()));
-  std::uint32_t& known = short_codes_[*number];
-  if (known == 0) known = next + 1;
-  return known - 1;
+  // Where codes are words, their numbers lie far apart.
+  const std::size_t dense = kDenseCodes + kSparse * std::size_t{next};
+  if (!number || *number >= dense) return long_codes_.emplace(code, next).first->second;
+  if (*number >= short_codes_.size()) {
+    short_codes_.resize(std::max<std::size_t>(*number + 1, std::min(dense, 2 * short_codes_.size())));
+  }
+  short_codes_[*number] = next + 1;
+  return next;
 }
 
 std::string Reader::section(std::string_view keyword) {
