@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/import/astra_yaml.h"
 
+#include <yaml-cpp/eventhandler.h>
+
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
+#include <sstream>
 #include <variant>
 
 #include "platforms/config/field_visitor.h"
@@ -30,17 +34,59 @@ nlohmann::json yaml_value(const YAML::Node& value, const Scalar& member) {
   return number.is_number() ? number : nlohmann::json(value.Scalar());
 }
 
+/// Where something begins.
+class Beginning final : public YAML::EventHandler {
+ public:
+  [[nodiscard]] int line() const { return line_.value_or(0); }
+
+  void OnDocumentStart(const YAML::Mark& /*mark*/) override {}
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t /*anchor*/) override { begin(mark); }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t /*anchor*/) override { begin(mark); }
+  void OnScalar(const YAML::Mark& mark, const std::string& /*tag*/, YAML::anchor_t /*anchor*/,
+                const std::string& /*value*/) override {
+    begin(mark);
+  }
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& /*tag*/, YAML::anchor_t /*anchor*/,
+                       YAML::EmitterStyle::value /*style*/) override {
+    begin(mark);
+  }
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark& mark, const std::string& /*tag*/, YAML::anchor_t /*anchor*/,
+                  YAML::EmitterStyle::value /*style*/) override {
+    begin(mark);
+  }
+  void OnMapEnd() override {}
+
+ private:
+  void begin(const YAML::Mark& mark) {
+    if (!line_) line_ = mark.line;
+  }
+
+  std::optional<int> line_;
+};
+
+/// The line of a second document, counted from 0. Reading on would not end: where one begins that is no YAML, yaml-cpp
+/// 0.7 stays there and finds one after the other.
+std::optional<int> second_document(const std::string& text) {
+  std::istringstream stream(text);
+  YAML::Parser parser(stream);
+  Beginning first;
+  Beginning second;
+  if (!parser.HandleNextDocument(first) || !parser.HandleNextDocument(second)) return std::nullopt;
+  return second.line();
+}
+
 }  // namespace
 
 YAML::Node load_yaml(const std::string& file, const std::string& expected) {
   YAML::Node root;
   try {
-    const std::vector<YAML::Node> documents = YAML::LoadAll(traces::read_text(file, expected));
-    if (documents.size() > 1) {
-      throw InputError(file, "line " + std::to_string(documents[1].Mark().line + 1), "nothing behind " + expected,
-                       "a second document");
+    const std::string text = traces::read_text(file, expected);
+    if (const std::optional<int> line = second_document(text)) {
+      throw InputError(file, "line " + std::to_string(*line + 1), "nothing behind " + expected, "a second document");
     }
-    if (!documents.empty()) root = documents.front();
+    root = YAML::Load(text);
   } catch (const YAML::Exception& error) {
     throw InputError(file, "line " + std::to_string(error.mark.line + 1), "YAML", error.msg);
   }
