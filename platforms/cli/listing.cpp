@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <sstream>
 
+#include "platforms/cli/output.h"
+
 namespace weft::platforms {
 namespace {
 
@@ -34,6 +36,19 @@ std::string wrapped(const std::string& text, std::size_t indent) {
     column += (column > indent ? 1 : 0) + word.size();
   }
   return lines;
+}
+
+void ListingOptions::add_name_to(const Arguments& app, const std::string& doc, const std::string& value) {
+  app.add_option("NAME", name, doc).type_name(value);
+}
+
+void ListingOptions::add_to(const Arguments& app) {
+  app.add_flag("--names", names, "Print their names alone");
+  app.add_flag("--json", json, "Print JSON");
+}
+
+void print_names(const std::vector<std::string>& names) {
+  for (const std::string& name : names) print(name + "\n");
 }
 
 std::string listed(const std::vector<std::vector<std::string>>& rows) {

@@ -4,8 +4,24 @@
 #include <string>
 #include <vector>
 
+#include "platforms/cli/arguments.h"
+
 /// Lists of what there is, for a terminal.
 namespace weft::platforms {
+
+/// How a command is asked that lists something.
+struct ListingOptions {
+  std::string name;  ///< of what is to be described
+  bool names = false;
+  bool json = false;
+
+  /// `name` as well, where the command describes one; `value` is what it is called.
+  void add_name_to(const Arguments& app, const std::string& doc, const std::string& value);
+  void add_to(const Arguments& app);
+};
+
+/// Names alone, a line each.
+void print_names(const std::vector<std::string>& names);
 
 /// In lines of at most a terminal's width, those that follow indented by `indent`.
 std::string wrapped(const std::string& text, std::size_t indent);

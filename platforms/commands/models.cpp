@@ -22,12 +22,6 @@ namespace {
 
 using nlohmann::ordered_json;
 
-struct ModelOptions {
-  std::string name;
-  bool names = false;
-  bool json = false;
-};
-
 /// "8.03 B"
 std::string count_text(std::int64_t count) {
   constexpr double kThousand = 1e3;
@@ -54,7 +48,7 @@ ListedModel find(const std::string& name) {
 }
 
 /// What its JSON has, a line each.
-int show(const ModelOptions& options) {
+int show_model(const ListingOptions& options) {
   const ListedModel model = find(options.name);
   const ordered_json json = to_json(model);
   if (options.json) {
@@ -73,21 +67,21 @@ int show(const ModelOptions& options) {
   return kDone;
 }
 
-int list(const ModelOptions& options) {
-  if (!options.name.empty()) return show(options);
+int list_all_models(const ListingOptions& options) {
+  if (!options.name.empty()) return show_model(options);
   const std::vector<ListedModel> models = list_models(Catalogue());
   ordered_json json = ordered_json::array();
-  std::string names;
+  std::vector<std::string> names;
   std::vector<std::vector<std::string>> lines = {{"name", "parameters", "layers", "hidden", "kinds of workload"}};
   for (const ListedModel& model : models) {
-    names += model.name + "\n";
+    names.push_back(model.name);
     json.push_back(to_json(model));
     lines.push_back(
         {model.name, fmt::format("{:>10}", count_text(model.parameters())), fmt::format("{:>6}", model.layers()),
          fmt::format("{:>6}", model.hidden() > 0 ? std::to_string(model.hidden()) : "-"), join(model.kinds(), ", ")});
   }
   if (options.names) {
-    print(names);
+    print_names(names);
   } else if (options.json) {
     print_json(json);
   } else {
@@ -99,12 +93,11 @@ int list(const ModelOptions& options) {
 }  // namespace
 
 Command models_command(const Arguments& parent) {
-  auto options = std::make_shared<ModelOptions>();
+  auto options = std::make_shared<ListingOptions>();
   const Arguments app = parent.add_subcommand("models", "Lists the networks that a workload can name");
-  app.add_option("NAME", options->name, "One to be described, or a file with one").type_name("MODEL");
-  app.add_flag("--names", options->names, "Print their names alone");
-  app.add_flag("--json", options->json, "Print JSON");
-  return {app, [options] { return list(*options); }};
+  options->add_name_to(app, "One to be described, or a file with one", "MODEL");
+  options->add_to(app);
+  return {app, [options] { return list_all_models(*options); }};
 }
 
 }  // namespace weft::platforms

@@ -2,6 +2,7 @@
 // weft new: a platform to begin with, with comments.
 #include <fmt/format.h>
 
+#include <cctype>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>

@@ -19,8 +19,7 @@ namespace {
 
 struct PartOptions {
   std::string kind;
-  bool names = false;
-  bool json = false;
+  ListingOptions listing;
 };
 
 void check_kind(Catalogue& catalogue, const std::string& kind) {
@@ -41,17 +40,15 @@ nlohmann::ordered_json to_json(Catalogue& catalogue, const std::vector<std::stri
 }
 
 /// Of a kind with all of their sources, of all kinds on a line each.
-int list(const PartOptions& options) {
+int list_parts(const PartOptions& options) {
   Catalogue catalogue;
   check_kind(catalogue, options.kind);
   const std::vector<std::string> names = catalogue.names(options.kind);
-  if (options.names) {
-    std::string lines;
-    for (const std::string& name : names) lines += name + "\n";
-    print(lines);
+  if (options.listing.names) {
+    print_names(names);
     return kDone;
   }
-  if (options.json) {
+  if (options.listing.json) {
     print_json(to_json(catalogue, names));
     return kDone;
   }
@@ -79,9 +76,8 @@ Command parts_command(const Arguments& parent) {
   auto options = std::make_shared<PartOptions>();
   const Arguments app = parent.add_subcommand("parts", "Lists the parts of the catalogue");
   app.add_option("--kind", options->kind, "Those of one kind");
-  app.add_flag("--names", options->names, "Print their names alone");
-  app.add_flag("--json", options->json, "Print JSON");
-  return {app, [options] { return list(*options); }};
+  options->listing.add_to(app);
+  return {app, [options] { return list_parts(*options); }};
 }
 
 }  // namespace weft::platforms

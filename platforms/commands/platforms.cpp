@@ -19,12 +19,6 @@ namespace {
 
 using nlohmann::ordered_json;
 
-struct ListOptions {
-  std::string name;
-  bool names = false;
-  bool json = false;
-};
-
 ordered_json read(const std::string& name, const std::filesystem::path& file) {
   const nlohmann::json platform = load_own_object(file.string(), "a platform");
   const auto found = platform.find("description");
@@ -32,7 +26,7 @@ ordered_json read(const std::string& name, const std::filesystem::path& file) {
   return {{"name", name}, {"description", description}, {"file", file.string()}};
 }
 
-int show(const ListOptions& options) {
+int show_platform(const ListingOptions& options) {
   const ordered_json platform = read(options.name, find_listed_platform("NAME", options.name));
   if (options.json) {
     print_json(platform);
@@ -43,13 +37,13 @@ int show(const ListOptions& options) {
   return kDone;
 }
 
-int list(const ListOptions& options) {
-  if (!options.name.empty()) return show(options);
+int list_platforms(const ListingOptions& options) {
+  if (!options.name.empty()) return show_platform(options);
   const std::map<std::string, std::filesystem::path> found = catalogue_platforms();
   if (options.names) {
-    std::string names;
-    for (const auto& [name, file] : found) names += name + "\n";
-    print(names);
+    std::vector<std::string> names;
+    for (const auto& [name, file] : found) names.push_back(name);
+    print_names(names);
     return kDone;
   }
   std::vector<std::vector<std::string>> lines;
@@ -69,12 +63,11 @@ int list(const ListOptions& options) {
 }  // namespace
 
 Command platforms_command(const Arguments& parent) {
-  auto options = std::make_shared<ListOptions>();
+  auto options = std::make_shared<ListingOptions>();
   const Arguments app = parent.add_subcommand("platforms", "Lists the platforms of the catalogue");
-  app.add_option("NAME", options->name, "One to be described").type_name("PLATFORM");
-  app.add_flag("--names", options->names, "Print their names alone");
-  app.add_flag("--json", options->json, "Print JSON");
-  return {app, [options] { return list(*options); }};
+  options->add_name_to(app, "One to be described", "PLATFORM");
+  options->add_to(app);
+  return {app, [options] { return list_platforms(*options); }};
 }
 
 }  // namespace weft::platforms

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <variant>
 
 #include "platforms/config/other_values.h"
 #include "platforms/jobs/job_kind.h"
@@ -198,9 +199,11 @@ std::vector<IdleFields> FsdpJob::idle() const {
 }  // namespace
 
 JobKind fsdp_job() {
-  return job_kind(
+  JobKind kind = job_kind(
       "fsdp", "A transformer trained by fully sharded data parallelism.", FsdpConfig(),
       [](Platform& platform, const FsdpConfig& config) { return std::make_unique<FsdpJob>(platform, config); });
+  kind.takes_model = [](const models::AnyModel& model) { return std::holds_alternative<models::Transformer>(model); };
+  return kind;
 }
 
 }  // namespace weft::platforms

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <optional>
 #include <utility>
+#include <variant>
 
 #include "hw/fabric/topology/topology.h"
 #include "platforms/jobs/graph_workload.h"
@@ -258,11 +259,17 @@ std::vector<IdleFields> GraphJob::idle() const {
 }  // namespace
 
 JobKind transformer_job() {
-  return job_kind("transformer", "A step of a transformer in any parallelism, made into graphs and run as kind chakra.",
-                  TransformerConfig(), [](Platform& platform, const TransformerConfig& config) {
-                    return platform.checked(
-                        [&] { return std::make_unique<GraphJob>(generate_step(platform, config.step), config.graph); });
-                  });
+  JobKind kind =
+      job_kind("transformer", "A step of a transformer in any parallelism, made into graphs and run as kind chakra.",
+               TransformerConfig(), [](Platform& platform, const TransformerConfig& config) {
+                 return platform.checked(
+                     [&] { return std::make_unique<GraphJob>(generate_step(platform, config.step), config.graph); });
+               });
+  kind.takes_model = [](const models::AnyModel& model) {
+    const auto* transformer = std::get_if<models::Transformer>(&model);
+    return transformer != nullptr && is_decoder(*transformer);
+  };
+  return kind;
 }
 
 JobKind chakra_job() {

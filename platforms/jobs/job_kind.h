@@ -12,6 +12,7 @@
 #include "hw/core/config/registry.h"
 #include "platforms/jobs/job.h"
 #include "platforms/machine/platform.h"
+#include "sw/models/named_model.h"
 
 /// Kinds of workload by the names that `workload.kind` gives them. Weft's own are listed in job_kinds.cpp; a user
 /// provides others before the platform is read:
@@ -40,17 +41,22 @@ struct JobKind {
   /// InputError and ConfigError.
   std::function<std::unique_ptr<Job>(Platform&, const AnyConfig&)> make;
   std::vector<WorkloadMember> more;
+  /// Whether its workloads can name such a model; empty: they name none.
+  std::function<bool(const models::AnyModel&)> takes_model;
 };
 
 /// `make(Platform&, const C&)` makes a Job.
 template <ConfigStruct C, typename Make>
 [[nodiscard]] JobKind job_kind(std::string name, std::string doc, C config, Make make,
                                std::vector<WorkloadMember> more = {}) {
-  return {std::move(name), std::move(doc), std::move(config),
+  return {std::move(name),
+          std::move(doc),
+          std::move(config),
           [make = std::move(make)](Platform& platform, const AnyConfig& read) -> std::unique_ptr<Job> {
             return make(platform, read.as<C>());
           },
-          std::move(more)};
+          std::move(more),
+          {}};
 }
 
 /// Adds a user's own. Throws std::invalid_argument for a name that is taken.

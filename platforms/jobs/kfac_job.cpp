@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <variant>
 
 #include "platforms/jobs/job_kind.h"
 #include "platforms/jobs/kernel_digest.h"
@@ -339,9 +340,15 @@ std::string KfacJob::text() const {
 }  // namespace
 
 JobKind kfac_job() {
-  return job_kind(
+  JobKind kind = job_kind(
       "kfac", "A network trained by second-order or sparse methods.", KfacConfig(),
       [](Platform& platform, const KfacConfig& config) { return std::make_unique<KfacJob>(platform, config); });
+  // Layers, and transformers that are made of them.
+  kind.takes_model = [](const models::AnyModel& model) {
+    const auto* transformer = std::get_if<models::Transformer>(&model);
+    return transformer == nullptr || transformer->encoder == 0;
+  };
+  return kind;
 }
 
 }  // namespace weft::platforms

@@ -7,8 +7,9 @@
 #include <set>
 #include <stdexcept>
 #include <system_error>
+#include <variant>
 
-#include "sw/models/named_model.h"
+#include "platforms/jobs/job_kind.h"
 #include "traces/files/file_kind.h"
 #include "traces/files/format_error.h"
 
@@ -68,12 +69,11 @@ std::int64_t ListedModel::hidden() const {
 }
 
 std::vector<std::string> ListedModel::kinds() const {
-  const auto* transformer = std::get_if<Transformer>(&model);
-  if (transformer == nullptr) return {"kfac"};
-  std::vector<std::string> all = {"fsdp"};
-  if (is_decoder(*transformer)) all.emplace_back("transformer");
-  if (transformer->encoder == 0) all.emplace_back("kfac");
-  return all;
+  std::vector<std::string> names;
+  for (const JobKind& kind : job_kinds()) {
+    if (kind.takes_model && kind.takes_model(model)) names.push_back(kind.name);
+  }
+  return names;
 }
 
 std::vector<ListedModel> list_models(const Catalogue& catalogue) {

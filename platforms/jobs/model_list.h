@@ -4,19 +4,17 @@
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "platforms/config/catalogue.h"
-#include "sw/models/network.h"
-#include "sw/models/transformer.h"
+#include "sw/models/named_model.h"
 
 namespace weft::platforms {
 
 /// A network that a workload can name.
 struct ListedModel {
   std::string name;  ///< as a platform has it
-  std::variant<models::Transformer, models::Network> model;
+  models::AnyModel model;
 
   [[nodiscard]] std::int64_t parameters() const;
   /// Blocks of a transformer, an encoder's among them; of other networks the layers that have weights, but for norms.

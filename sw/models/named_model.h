@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 
 #include "sw/models/network.h"
 #include "sw/models/transformer.h"
@@ -17,6 +18,9 @@
 ///
 /// Where a file lies that is given without a folder is the caller's affair.
 namespace weft::models {
+
+/// What a name can stand for.
+using AnyModel = std::variant<Transformer, Network>;
 
 /// A file that a name stands for.
 struct ModelFile {

@@ -133,6 +133,7 @@ TEST_F(InvolvedCli, FlowStyleOfYamlIsRead) {
        {std::pair{"", "line 1: expected YAML"},
         {"}\nlatency: [1, 1]\n", "line 2: expected "},
         {"} extra", "line 1: expected "},
+        {"},", "line 1: expected nothing behind "},  // where yaml-cpp finds documents without end
         {"}\n---\na: 1\n", "line 3: expected nothing behind ASTRA-sim's network file, with "}}) {
     write(
         "flow.yml",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Collective algorithms that a user provides, beside Weft's own: the example's direct Allgather, and others of which
-// each lacks something else.
+// each lacks something else. And a kind of workload.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,9 +9,13 @@
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "platforms/jobs/collective_run.h"
+#include "platforms/jobs/job_kind.h"
+#include "platforms/jobs/model_list.h"
 #include "platforms/machine/machine.h"
 #include "sw/collectives/algorithm.h"
 #include "sw/collectives/mesh.h"
@@ -27,6 +31,15 @@ using namespace literals;
 using collectives::GroupSite;
 using collectives::Mesh;
 using firmware::Task;
+
+struct StepsConfig {
+  int steps = 1;
+
+  template <typename Visitor>
+  void fields(Visitor&& visit) {
+    visit("steps", steps, "Steps to run");
+  }
+};
 
 /// Part i goes to member i.
 class DirectAllToAll final : public collectives::Group {
@@ -268,6 +281,16 @@ TEST(OwnGroup, SaysWhichFunctionItLacks) {
   EXPECT_EQ(message([&] { return group.broadcast(0, 0, 0, 8); }), start + "broadcast()");
   EXPECT_EQ(message([&] { return group.rooted(0, collectives::Rooted::kGather, 0, 0, 8, ElementType::kFp32); }),
             start + "rooted()");
+}
+
+/// `weft models` says which kinds take a model, a user's own among them.
+TEST(OwnKind, IsListedBesideTheModelsThatItTakes) {
+  JobKind kind = job_kind("my-layers", "Layers alone.", StepsConfig(),
+                          [](Platform& /*platform*/, const StepsConfig& /*config*/) { return std::unique_ptr<Job>(); });
+  kind.takes_model = [](const models::AnyModel& model) { return std::holds_alternative<models::Network>(model); };
+  provide(std::move(kind));
+  EXPECT_EQ(read_model("resnet50", "resnet50").kinds(), (std::vector<std::string>{"kfac", "my-layers"}));
+  EXPECT_EQ(read_model("t5-3b", "t5-3b").kinds(), std::vector<std::string>{"fsdp"});
 }
 
 }  // namespace

@@ -95,14 +95,16 @@ void RankMatcher::compare_orders(CheckReport& report) {
     return run.ends();
   };
   const auto ends = [&](const Rules& rules) { return run_ends(JoinedRun(*joined_, rules)); };
-  std::vector<JoinedRun::Circle> circles;
+  const auto circles_of = [&](const Rules& rules) {
+    const JoinedRun run(*joined_, rules);
+    return run_ends(run) ? std::vector<JoinedRun::Circle>() : run.circles();
+  };
   bool is_refused = false;
-  if (!ends({})) circles = JoinedRun(*joined_, {}).circles();
+  std::vector<JoinedRun::Circle> circles = circles_of({});
   if (!circles.empty() && ends({.as_begun = true})) circles.clear();
   // Ranks that execute a collective themselves wait for each other as far as their messages say.
   if (!circles.empty() && joined_->has_needs()) {
-    circles.clear();
-    if (!ends({.by_messages = true})) circles = JoinedRun(*joined_, {.by_messages = true}).circles();
+    circles = circles_of({.by_messages = true});
     if (!circles.empty() && ends({.as_begun = true, .by_messages = true})) circles.clear();
   }
   if (!circles.empty()) {
