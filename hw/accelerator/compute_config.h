@@ -45,10 +45,10 @@ EnumNames<DataType> enum_names(DataType);
 /// (pytorch/ao of 2024, roofline_utils, of the H100 with HBM2e). A later version of that file has 0.69, of a machine
 /// that it does not tell.
 ///
-/// What passes over memory without computing was measured on an H100 (docs/models.md): threads that sleep on all SMs
-/// draw 133 W, and reads of random numbers from 0.1 to 3.1 TB/s 126 to 134 pJ a byte above it, of which 31.2 are HBM's.
-/// Zeros draw 88 pJ, copies 127 to 154, and a byte from the last-level cache alone 48 to 53. Other parts have no such
-/// figure, so that their passes over memory draw too little.
+/// What passes over memory without computing was measured on an H100 (docs/reference/models): threads that sleep on
+/// all SMs draw 133 W, and reads of random numbers from 0.1 to 3.1 TB/s 126 to 134 pJ a byte above it; of these 31.2
+/// are HBM's. Zeros draw 88 pJ, copies 127 to 154, and a byte from the last-level cache alone 48 to 53. Other parts
+/// have no such figure, so that their passes over memory draw too little.
 struct PowerConfig {
   Power idle = Power(133'000);
   Power cap{};
@@ -115,8 +115,8 @@ struct ComputeConfig {
   Rate memory{};
   [[nodiscard]] Rate sustained_memory() const { return memory > Rate() ? memory : planned_memory; }
 
-  /// Own measurement of an H100 (docs/models.md): a kernel that scales 512 elements from HBM lasts 1.54 us, and the
-  /// next one in its stream begins 1.02 us later.
+  /// Own measurement of an H100 (docs/reference/models): a kernel that scales 512 elements from HBM lasts 1.54 us, and
+  /// the next one in its stream begins 1.02 us later.
   Time launch = Time(2'560'000);
 
   // Fitted to published measurements, of bursts that end before a power limit acts.

@@ -56,8 +56,8 @@ inline std::vector<GemmRow> read_gemm_rows(const std::string& path) {
 /// What the table's programs do besides the product, and what their profiler adds to each kernel, also to those that
 /// the compiler times to choose among: fitted with the model but no part of it. On our own H100 CUPTI's durations of
 /// the same products, 256 x 512 x 256 and cubes of 512 to 2,048, are 2.5 to 2.7 us shorter than the table's, and 1.0 us
-/// passes to the next kernel, which is in `launch`: 1.4 to 1.7 us where the fit has more (docs/models.md, Measured on
-/// an H100).
+/// passes to the next kernel, which is in `launch`: 1.4 to 1.7 us where the fit has more (docs/reference/models,
+/// Power of kernels).
 struct ProfiledProgram {
   Time recording = Time(2'070'000);
   Rate memory = Rate(3'080LL * 8'000'000'000);  // 92 % of the peak of HBM

@@ -26,7 +26,7 @@ namespace weft::accelerator {
 /// PFLOPS" of its abstract are met within 15 % at head size 256, nothing fitted. Of FlashAttention-2, nothing of which
 /// was used to fit, are published for long sequences: 35 % of H100's peak forward (abstract of arXiv 2407.08608), at
 /// most 335 TFLOPS on H100 forward and backward, at most 73 % of A100's peak forward and 63 % backward (arXiv
-/// 2307.08691). kernel_test compares. On an H100 measured for docs/accuracy.md decoding takes 9 to 22 % longer than
+/// 2307.08691). kernel_test compares. On an H100 measured for docs/accuracy decoding takes 9 to 22 % longer than
 /// here.
 struct FlashAttention {
   std::int64_t batch = 1;

@@ -13,7 +13,7 @@ namespace weft::accelerator {
 /// several tokens ask for comes from HBM once; without knowing the indices, every token is taken to ask for another
 /// row, until all rows are in use. Backward adds in float32: each row in use is read and written once, and with
 /// `dense` the whole gradient table is set to 0 first, as frameworks do that do not keep sparse gradients. Left out:
-/// conflicts of atomic additions to one row, indices that are sorted first. Compared with an H100 in docs/accuracy.md.
+/// conflicts of atomic additions to one row, indices that are sorted first. Compared with an H100 in docs/accuracy.
 struct Embedding {
   std::int64_t tokens = 0;
   std::int64_t rows = 0;  ///< of the table

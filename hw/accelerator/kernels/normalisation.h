@@ -18,7 +18,7 @@ EnumNames<NormKind> enum_names(NormKind);
 /// L2 what half of that holds. Backward reads the input and the gradient in the same way and writes a gradient.
 /// Statistics and weights are float32. Left out: passes fused with neighbours, channels too few to occupy every SM.
 ///
-/// Compared with the norms of PyTorch on an H100 in docs/accuracy.md, and with convolutions in ResNet (see
+/// Compared with the norms of PyTorch on an H100 in docs/accuracy, and with convolutions in ResNet (see
 /// convolution.h).
 struct Norm {
   NormKind kind = NormKind::kLayer;

@@ -224,7 +224,7 @@ struct System {
   std::vector<Algorithm> algorithms;
 };
 
-/// The three-dimensional ones of the platforms themis-3d-*: docs/models.md says where their numbers are from.
+/// The three-dimensional ones of the platforms themis-3d-*: docs/reference/models says where their numbers are from.
 std::vector<System> three_dimensional() {
   const auto hd = Algorithm::kHalvingDoubling;
   return {{"homo",
