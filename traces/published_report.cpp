@@ -62,29 +62,9 @@ std::string in_columns(const std::vector<Line>& lines) {
   return text;
 }
 
-std::string cell(const std::string& text) {
-  std::string escaped;
-  for (const char c : text) {
-    if (c == '|') escaped += '\\';
-    escaped += c == '\n' ? ' ' : c;
-  }
-  return escaped;
-}
-
-std::string markdown_row(const Line& line) {
-  std::string text = "|";
-  for (const std::string& field : line) text += " " + cell(field) + " |";
-  return text + "\n";
-}
-
-std::string markdown_head(const Line& line) {
-  std::string text = markdown_row(line) + "|";
-  for (std::size_t i = 0; i < line.size(); ++i) text += " --- |";
-  return text + "\n";
-}
-
 Line summary_head() {
-  return {"suite", "rows", "pass", "fail", "reported", "broken", "mean error", "mean |error|", "worst"};
+  return {"suite",           "rows", "pass", "fail", "reported", "broken", "mean error", "mean |error|",
+          "95th percentile", "worst"};
 }
 
 Line summary(const SuiteStatistics& suite) {
@@ -96,6 +76,7 @@ Line summary(const SuiteStatistics& suite) {
           std::to_string(suite.broken),
           percent(suite.mean_error),
           unsigned_percent(suite.mean_absolute_error),
+          unsigned_percent(suite.percentile_95_error),
           percent(suite.worst_error)};
 }
 
@@ -126,31 +107,6 @@ std::string to_text(const std::vector<PublishedResult>& results) {
   return text;
 }
 
-std::string to_markdown(const std::vector<PublishedResult>& results) {
-  const std::vector<SuiteStatistics> suites = statistics(results);
-  std::string text = markdown_head(summary_head());
-  for (const SuiteStatistics& suite : suites) text += markdown_row(summary(suite));
-  for (const SuiteStatistics& suite : suites) {
-    text += fmt::format("\n## {}\n\n", suite.suite);
-    text += markdown_head(
-        {"platform", "arguments", "metric", "published", "simulated", "error", "tolerance", "", "source"});
-    std::vector<std::string> sources;
-    for (const PublishedResult& result : results) {
-      const PublishedRow& row = result.row;
-      if (row.suite != suite.suite) continue;
-      auto source = std::find(sources.begin(), sources.end(), row.source);
-      if (source == sources.end()) source = sources.insert(source, row.source);
-      text += markdown_row({row.platform, row.arguments, row.metric, with_unit(row.published, row.unit),
-                            result.simulated ? with_unit(*result.simulated, row.unit) : result.message,
-                            percent(result.relative_error), tolerance_of(row), std::string(to_text(result.verdict)),
-                            fmt::format("[{}]", source - sources.begin() + 1)});
-    }
-    text += "\n";
-    for (std::size_t i = 0; i < sources.size(); ++i) text += fmt::format("{}. {}\n", i + 1, sources[i]);
-  }
-  return text;
-}
-
 nlohmann::ordered_json to_json(const std::vector<PublishedResult>& results) {
   nlohmann::ordered_json json{{"pass", all_pass(results)},
                               {"suites", nlohmann::ordered_json::array()},
@@ -164,6 +120,7 @@ nlohmann::ordered_json to_json(const std::vector<PublishedResult>& results) {
                               {"broken", suite.broken},
                               {"mean_error", optional(suite.mean_error)},
                               {"mean_absolute_error", optional(suite.mean_absolute_error)},
+                              {"percentile_95_error", optional(suite.percentile_95_error)},
                               {"worst_error", optional(suite.worst_error)}});
   }
   for (const PublishedResult& result : results) {

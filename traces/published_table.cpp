@@ -140,10 +140,10 @@ PublishedResult broken(const PublishedRow& row, std::string message) {
 
 std::vector<SuiteStatistics> statistics(const std::vector<PublishedResult>& results) {
   std::vector<SuiteStatistics> suites;
-  std::vector<int> counted;
+  std::vector<std::vector<double>> sizes;
   for (const PublishedResult& result : results) {
     SuiteStatistics& suite = suite_of(suites, result.row.suite);
-    counted.resize(suites.size());
+    sizes.resize(suites.size());
     ++suite.rows;
     switch (result.verdict) {
       case Verdict::kPass:
@@ -161,15 +161,18 @@ std::vector<SuiteStatistics> statistics(const std::vector<PublishedResult>& resu
     }
     if (!result.relative_error) continue;
     const double error = *result.relative_error;
-    ++counted[static_cast<std::size_t>(&suite - suites.data())];
+    sizes[static_cast<std::size_t>(&suite - suites.data())].push_back(std::abs(error));
     suite.mean_error = suite.mean_error.value_or(0) + error;
     suite.mean_absolute_error = suite.mean_absolute_error.value_or(0) + std::abs(error);
     if (std::abs(error) >= std::abs(suite.worst_error.value_or(0))) suite.worst_error = error;
   }
   for (std::size_t i = 0; i < suites.size(); ++i) {
-    if (counted[i] == 0) continue;
-    *suites[i].mean_error /= counted[i];
-    *suites[i].mean_absolute_error /= counted[i];
+    if (sizes[i].empty()) continue;
+    const auto count = static_cast<double>(sizes[i].size());
+    *suites[i].mean_error /= count;
+    *suites[i].mean_absolute_error /= count;
+    std::sort(sizes[i].begin(), sizes[i].end());
+    suites[i].percentile_95_error = sizes[i][(95 * sizes[i].size() + 99) / 100 - 1];
   }
   return suites;
 }

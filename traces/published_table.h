@@ -26,7 +26,8 @@
 ///                row that is reported and never fails
 ///     source     who measured it and where it was read
 ///
-/// This is the reading, the judging and the rendering; `weft validate` runs the rows.
+/// This is the reading, the judging and the rendering as text and JSON; `weft validate` runs the rows, and
+/// platforms/results/accuracy writes pages.
 namespace weft::traces {
 
 /// How far a simulated value may be from the published one.
@@ -100,6 +101,7 @@ struct SuiteStatistics {
   /// Of the rows that have a relative error; none if no row has.
   std::optional<double> mean_error;           ///< Signed: a bias.
   std::optional<double> mean_absolute_error;  ///< The usual size.
+  std::optional<double> percentile_95_error;  ///< The least size that 95 % of the rows do not exceed.
   std::optional<double> worst_error;          ///< Signed, of the largest absolute value.
 };
 
@@ -110,8 +112,6 @@ bool all_pass(const std::vector<PublishedResult>& results);
 
 /// A table for people, in columns.
 std::string to_text(const std::vector<PublishedResult>& results);
-/// docs/accuracy.md: a summary, then a table and the sources per suite.
-std::string to_markdown(const std::vector<PublishedResult>& results);
 /// {"pass": bool, "suites": [...], "rows": [...]}
 nlohmann::ordered_json to_json(const std::vector<PublishedResult>& results);
 

@@ -114,7 +114,9 @@ bool is_of(ResultKind kind, const Beginning& file) {
       return file.guess.kind == FileKind::kGroups;
     case ResultKind::kAccuracy:
       return text.starts_with("# ") &&
-             line_of(text, 2).starts_with("This page is written by `weft validate --markdown");
+             line_of(text, 2).starts_with("This page is written by `weft validate");
+    case ResultKind::kAccuracyTable:
+      return text.starts_with("row,platform,arguments,metric,published,simulated,");
   }
   return false;
 }
@@ -168,7 +170,9 @@ std::string_view describe(ResultKind kind) {
     case ResultKind::kGroups:
       return "a file of communicator groups";
     case ResultKind::kAccuracy:
-      return "the tables of weft validate";
+      return "a page of weft validate";
+    case ResultKind::kAccuracyTable:
+      return "a table of weft validate";
   }
   return "";
 }

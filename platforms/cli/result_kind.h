@@ -25,6 +25,7 @@ enum class ResultKind : std::uint8_t {
   kTrace,          ///< a rank of a Chakra trace, in a format that Weft writes
   kGroups,         ///< of a trace
   kAccuracy,       ///< Markdown of weft validate
+  kAccuracyTable,  ///< of weft validate
 };
 
 /// Nothing if a result of the kind may take the file's place: it is empty, or it is one itself, as its beginning says.

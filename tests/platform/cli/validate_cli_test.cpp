@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// weft validate --markdown: pages in a folder. Runs the binary.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "tests/support/cli.h"
+#include "tests/support/results.h"
+
+namespace weft {
+namespace {
+
+namespace fs = std::filesystem;
+using test::read_file;
+
+using ValidateCli = test::ResultsTest;
+
+/// One suite's page is written anew and its line in the summary renewed; the other one's stay.
+TEST_F(ValidateCli, WritesPages) {
+  const std::string head = "suite,platform,arguments,metric,published,unit,tolerance,source\n";
+  const auto row = [](const std::string& suite, const std::string& published) {
+    return suite + ",h100-sxm,\"kernel --burst --gemm 4096,4096,4096\",rows[0].tflops," + published + ",TFLOPS,,x\n";
+  };
+  const fs::path pages = folder_ / "work/pages";
+  write("t.csv", head + row("one", "780") + row("two", "780"));
+  fs::create_directories(folder_ / "readings");
+  write("readings/one.md", "# Products\n\nBy hand.\n\n## Reading\n\nFast.\n");
+  write("readings/README.md", "# Mine\n\nTwo suites.\n");
+  ASSERT_EQ(weft("validate ../t.csv --markdown pages").code, 0);
+  EXPECT_EQ(names_in(pages), (std::vector<std::string>{"README.md", "one.md", "one.svg", "two.md", "two.svg"}));
+  const std::string one = read_file(pages / "one.md");
+  EXPECT_TRUE(
+      one.starts_with("# Products\n\nThis page is written by `weft validate`. To measure again: "
+                      "`weft validate ../t.csv --suite one`.\n\nBy hand.\n"))
+      << one;
+  EXPECT_NE(one.find("\n## Reading\n\nFast.\n"), std::string::npos);
+  const std::string two = read_file(pages / "two.md");
+  const std::string summary = read_file(pages / "README.md");
+  EXPECT_TRUE(summary.starts_with("# Mine\n\n")) << summary;
+
+  write("t.csv", head + row("one", "390") + row("two", "390"));
+  ASSERT_EQ(weft("validate ../t.csv --suite one --markdown pages").code, 0);
+  EXPECT_NE(read_file(pages / "one.md").find("| 390 TFLOPS |"), std::string::npos);
+  EXPECT_EQ(read_file(pages / "two.md"), two);
+  const std::string renewed = read_file(pages / "README.md");
+  const auto line_of = [](const std::string& text, const std::string& suite) {
+    const std::size_t at = text.find("| [" + suite + "]");
+    return text.substr(at, text.find('\n', at) - at);
+  };
+  EXPECT_EQ(line_of(renewed, "two"), line_of(summary, "two"));
+  EXPECT_NE(line_of(renewed, "one"), line_of(summary, "one"));
+
+  fs::remove_all(pages);
+  write("slash.csv", head + row("a/b", "780"));
+  EXPECT_EQ(weft("validate ../slash.csv").code, 0);
+  expect_refused({"no name of a page",
+                  "validate ../slash.csv --markdown other",
+                  {"../slash.csv:2: column 'suite': expected letters, digits, -, _ and .", "got \"a/b\""}});
+}
+
+}  // namespace
+}  // namespace weft
