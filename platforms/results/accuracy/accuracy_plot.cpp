@@ -116,6 +116,7 @@ std::vector<std::string> words_of(const PublishedResult& result) {
 /// What a row has and not every other one.
 std::vector<std::string> labels(const std::vector<PublishedResult>& rows) {
   std::vector<std::vector<std::string>> words;
+  words.reserve(rows.size());
   for (const PublishedResult& result : rows) words.push_back(words_of(result));
   std::vector<std::string> all;
   for (std::size_t i = 0; i < rows.size(); ++i) {

@@ -2,6 +2,7 @@
 // The pages of weft validate --markdown: what is written by hand stays, and rows of other suites do.
 #include "platforms/results/accuracy/accuracy_pages.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -31,11 +32,13 @@ std::vector<PublishedResult> few() {
 }
 
 std::vector<PublishedResult> many(int count) {
+  traces::PublishedRow row = rows_of("own,h100,kernel --gemm,t,1,us,,\"mine, 2026\"\n")[0];
   std::vector<PublishedResult> results;
+  results.reserve(static_cast<std::size_t>(count));
   for (int i = 1; i <= count; ++i) {
-    const std::string size = std::to_string(i);
-    results.push_back(traces::evaluate(
-        rows_of("own,h100,kernel --gemm " + size + ",t," + size + ",us,,\"mine, 2026\"\n")[0], i + 0.001 * i * i));
+    row.arguments = fmt::format("kernel --gemm {}", i);
+    row.published = i;
+    results.push_back(traces::evaluate(row, i + 0.001 * i * i));
   }
   return results;
 }
@@ -153,9 +156,10 @@ TEST(AccuracyPages, PlotsTakeAnyNumbers) {
 
 /// One value on all axes: points would lie above each other.
 TEST(AccuracyPages, EqualValuesAreBars) {
-  std::vector<PublishedResult> rows;
-  for (int i = 0; i < 8; ++i)
-    rows.push_back(traces::evaluate(rows_of("themis,p" + std::to_string(i) + ",,u,56,%,,x\n")[0], 50 + i));
+  std::vector<PublishedResult> rows(8);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    rows[i] = traces::evaluate(rows_of(fmt::format("themis,p{},,u,56,%,,x\n", i))[0], 50 + static_cast<double>(i));
+  }
   EXPECT_NE(accuracy_plot(rows, "themis").find(">#8 p7</text>"), std::string::npos);
   const std::string nothing = accuracy_plot({traces::broken(rows[0].row, "no")}, "themis");
   EXPECT_EQ(nothing.find("nan"), std::string::npos);
