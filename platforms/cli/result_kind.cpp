@@ -113,8 +113,7 @@ bool is_of(ResultKind kind, const Beginning& file) {
     case ResultKind::kGroups:
       return file.guess.kind == FileKind::kGroups;
     case ResultKind::kAccuracy:
-      return text.starts_with("# ") &&
-             line_of(text, 2).starts_with("This page is written by `weft validate");
+      return text.starts_with("# ") && line_of(text, 2).starts_with("This page is written by `weft validate");
     case ResultKind::kAccuracyTable:
       return text.starts_with("row,platform,arguments,metric,published,simulated,");
   }
