@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// weft describe: every field that a platform can have, as a page, as JSON or as a schema.
+// weft describe: every field that a platform can have, as a page, as JSON or as a schema; and every command.
 #include <fmt/format.h>
 
 #include <memory>
@@ -11,6 +11,7 @@
 
 #include "hw/memory/dram/memory_system.h"
 #include "platforms/cli/output.h"
+#include "platforms/cli/shell/command_page.h"
 #include "platforms/commands/command.h"
 #include "platforms/config/field_visitor.h"
 #include "platforms/jobs/job_kind.h"
@@ -25,6 +26,7 @@ namespace {
 struct DescribeOptions {
   std::string schema;
   bool names = false;
+  bool commands = false;
   bool json = false;
 };
 
@@ -163,8 +165,13 @@ Command describe_command(const Arguments& parent) {
       .may_stand_alone("platform")
       .check(OneOf({"platform", "part"}));
   app.add_flag("--names", options->names, "Print the paths of all fields alone");
+  app.add_flag("--commands", options->commands, "Print the reference of the command line instead");
   app.add_flag("--json", options->json, "Print the reference as JSON");
-  return {app, [options] { return run(*options); }};
+  return {app, [options, parent] {
+            if (!options->commands) return run(*options);
+            print(command_page(parent.table()));
+            return static_cast<int>(kDone);
+          }};
 }
 
 }  // namespace weft::platforms
