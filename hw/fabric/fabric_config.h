@@ -124,7 +124,7 @@ struct FabricConfig {
     visit("groups", groups, "Groups of a dragonfly; 0: as few as hold the ends", Range{0, 16384});
     visit("routers_per_group", routers_per_group, "Routers of a group of a dragonfly, all joined", Range{1, 512});
     visit("global_links", global_links, "Links of each router of a dragonfly to other groups", Range{0, 512});
-    visit("routing", routing, "Choice among equal paths; docs/guide.md explains each");
+    visit("routing", routing, "Choice among equal paths; docs/architect/networks/routing.md explains each");
     visit("link", link, "Every link of the network");
     visit("injection", injection,
           "Rate of an end's link to a router of its own; 0: the sum of the router's links (ring: link.rate)");

@@ -21,7 +21,7 @@
 ///
 /// Beats are handed over as valid and ready say, at rising edges of `clk`. The lane gives one sum for each set of
 /// beats, in order, with the id and the `last` that came with them, after as many cycles as it likes; it may refuse
-/// beats for as long as it likes. docs/extending.md shows a whole project.
+/// beats for as long as it likes. docs/developer/rtl.md shows a whole project.
 namespace weft::rtl {
 
 /// A module and a signal for each of its pins.

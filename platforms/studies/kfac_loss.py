@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Loss over simulated time: trains a small network with real numbers by each schedule, SGD at the best of some rates,
-and prints the table of docs/guide.md: what the loss is after so many milliseconds of simulated time.
+and prints the table of docs/architect/training/real-numbers.md: what the loss is after so many milliseconds of simulated time.
 
     platforms/studies/kfac_loss.py [PLATFORM [--set path=value ...]]
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What SPD-KFAC would gain today: runs a K-FAC platform with each way to sum factors and to broadcast inverses, then,
 all with both in the switches, every algorithm, each way to pack what is sent, SPD-KFAC without each of its ideas, and
-three algorithms with tensor cores, and prints the tables of docs/guide.md.
+three algorithms with tensor cores, and prints the tables of docs/architect/training/spd-kfac.md.
 
     platforms/studies/kfac_today.py [PLATFORM [--set path=value ...]]
 

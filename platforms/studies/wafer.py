@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Wafers against conventional systems, the study of ASTRA-sim 2.0: runs GPT-3, DLRM and Transformer-1T on six systems of
 512 ends, with chunks that visit the dimensions in their order and with Themis, and an AllReduce of 1 GB on systems that
-grow on the wafer and outside of it, and prints the tables of docs/studies.md.
+grow on the wafer and outside of it, and prints the tables of docs/architect/studies.md.
 
     platforms/studies/wafer.py [--keep FOLDER] [--only TEXT]
 

@@ -36,7 +36,7 @@ if(NOT output STREQUAL schema)
   message(FATAL_ERROR "share/weft/platform.schema.json is not what weft describe --schema prints")
 endif()
 foreach(file weft/part.schema.json weft/parts/h100-sxm.json man/man1/weft.1 bash-completion/completions/weft
-             zsh/site-functions/_weft fish/vendor_completions.d/weft.fish doc/weft/LICENSE doc/weft/README.md doc/weft/docs/guide.md)
+             zsh/site-functions/_weft fish/vendor_completions.d/weft.fish doc/weft/LICENSE doc/weft/README.md doc/weft/docs/README.md)
   if(NOT EXISTS ${prefix}/share/${file})
     message(FATAL_ERROR "share/${file} is not installed")
   endif()

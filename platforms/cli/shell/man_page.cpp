@@ -95,7 +95,7 @@ std::string man_page(const CommandTable& program, const std::string& version) {
   page +=
       ".SH EXIT STATUS\n.TP\n0\nDone.\n.TP\n1\nThe run or the comparison failed.\n.TP\n2\nBad input. The message names "
       "the file, the path within it and what was expected; nothing is written.\n";
-  page += ".SH SEE ALSO\nThe guide and the reference of every field, with the documentation that comes with Weft.\n";
+  page += ".SH SEE ALSO\nThe pages that come with Weft, in docs; docs/README.md lists them.\n";
   return page;
 }
 

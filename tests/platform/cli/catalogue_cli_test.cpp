@@ -117,12 +117,24 @@ TEST_F(CliTest, CatalogueReads) {
 TEST_F(CliTest, DescribeListsEveryField) {
   const Ran page = weft("describe");
   EXPECT_EQ(page.code, 0);
-  EXPECT_EQ(page.out, read_file(WEFT_SOURCE_DIR "/docs/configuration.md")) << "the page is what weft describe prints";
+  EXPECT_EQ(page.out, read_file(WEFT_SOURCE_DIR "/docs/reference/configuration.md"))
+      << "the page is what weft describe prints";
   const std::string names = weft("describe --names").out;
   EXPECT_NE(names.find("\nfabric.link.rate\n"), std::string::npos);
   EXPECT_EQ(names.find("\nfabric.link\n"), std::string::npos);
   for (const char* field : {"`fabric.link.rate`", "`accelerator.hbm.capacity`", "`workload.model`"}) {
     EXPECT_NE(page.out.find(field), std::string::npos) << field;
+  }
+}
+
+TEST_F(CliTest, DescribeListsEveryCommand) {
+  const Ran page = weft("describe --commands");
+  EXPECT_EQ(page.code, 0);
+  EXPECT_EQ(page.out, read_file(WEFT_SOURCE_DIR "/docs/reference/commands.md"))
+      << "the page is what weft describe --commands prints";
+  for (const char* words : {"\n## weft run\n", "\n## weft trace check\n", "\n    weft run platform [OPTIONS]\n",
+                            "| `--set` | `PATH=VALUE ...` |", "`bash`, `zsh`, `fish` (required) |"}) {
+    EXPECT_NE(page.out.find(words), std::string::npos) << words;
   }
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every command of README.md and docs/, as it stands there, a section after the other: what the pages tell a user to
 // type is taken, and what they say is refused is refused. A command that takes long is ended after a second of
-// processor time, which is long after its options and files were looked at. The samples of the guide's "What you can
-// bring" run whole in guide_inputs_test.cpp. Runs the binary.
+// processor time, which is long after its options and files were looked at. The samples of "What you can bring" run
+// whole in formats_test.cpp. Runs the binary.
 #include <gtest/gtest.h>
 
 #include <cctype>
@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "tests/support/cli.h"
+#include "tests/support/pages.h"
 
 namespace weft {
 namespace {
@@ -36,10 +37,6 @@ void PrintTo(const Section& section, std::ostream* out) {
 std::string trimmed(const std::string& line) {
   const std::size_t from = line.find_first_not_of(' ');
   return from == std::string::npos ? "" : line.substr(from);
-}
-
-bool is_code(const std::string& line) {
-  return line.starts_with("    ");
 }
 
 /// What of a block is typed: commands of weft, and the loops and variables around them. In a block with prompts it is
@@ -73,14 +70,21 @@ void add_block(Section& section, const std::vector<std::pair<int, std::string>>&
   }
 }
 
+/// Commands in the cells of a table.
+void add_row(Section& section, const test::PageLine& line) {
+  static const std::regex command(R"(`(\./weft [^`]+)`)");
+  for (auto at = std::sregex_iterator(line.text.begin(), line.text.end(), command); at != std::sregex_iterator();
+       ++at) {
+    section.commands[line.number] = false;
+    section.script += "LINE=" + std::to_string(line.number) + " " + std::string((*at)[1]) + "\n";
+  }
+}
+
 std::vector<Section> sections() {
   std::vector<Section> all;
-  for (const char* page : {"README.md", "docs/guide.md", "docs/extending.md", "docs/models.md", "docs/studies.md",
-                           "docs/configuration.md", "docs/architecture.md"}) {
-    std::ifstream file(std::string(WEFT_SOURCE_DIR "/") + page);
+  for (const std::string& page : test::page_names()) {
     Section section{page, "Top", "", {}};
     std::vector<std::pair<int, std::string>> block;
-    bool fenced = false;
     const auto end_block = [&] {
       if (!block.empty()) add_block(section, block);
       block.clear();
@@ -90,16 +94,13 @@ std::vector<Section> sections() {
       if (!section.commands.empty()) all.push_back(section);
       section = {page, title, "", {}};
     };
-    int number = 0;
-    for (std::string line; std::getline(file, line);) {
-      ++number;
-      const bool is_fence = trimmed(line).starts_with("```");
-      if (is_fence) fenced = !fenced;
-      if (!fenced && line.starts_with("## ")) end_section(line.substr(3));
-      if (!is_fence && (fenced || is_code(line))) {
-        block.emplace_back(number, trimmed(line));
+    for (const test::PageLine& line : test::lines_of_page(page)) {
+      if (!line.is_code && line.text.starts_with("## ")) end_section(line.text.substr(3));
+      if (line.is_code) {
+        block.emplace_back(line.number, trimmed(line.text));
       } else {
         end_block();
+        if (line.text.starts_with("|")) add_row(section, line);
       }
     }
     end_section("");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// docs/studies.md has what platforms/studies/wafer.py prints. Runs the binary.
+// docs/architect/studies.md has what platforms/studies/wafer.py prints. Runs the binary.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -35,7 +35,7 @@ TEST_F(Studies, WaferPrintsTheTableOfThePage) {
   ASSERT_EQ(std::system(command.c_str()), 0);
   const std::string row = "| GPT-3 | W-1D, 500 GB/s |";
   const std::vector<std::string> here = cells_of(test::read_file(printed), row);
-  const std::vector<std::string> there = cells_of(test::read_file(WEFT_SOURCE_DIR "/docs/studies.md"), row);
+  const std::vector<std::string> there = cells_of(test::read_file(WEFT_SOURCE_DIR "/docs/architect/studies.md"), row);
   ASSERT_EQ(here.size(), 5U) << test::read_file(printed);
   ASSERT_EQ(there.size(), 5U);
   for (std::size_t i = 0; i < here.size(); ++i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The house as docs/architecture.md draws it: who includes whom, and how long files are.
+// The house as docs/developer/architecture.md draws it: who includes whom, and how long files are.
 #include <gtest/gtest.h>
 
 #include <algorithm>

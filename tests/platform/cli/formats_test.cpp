@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The commands of the guide's "What you can bring", as they stand there, on the samples in docs/inputs.
+// The commands of "What you can bring" in docs/reference/formats.md, as they stand there, on the samples in
+// docs/inputs.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -15,12 +16,12 @@ namespace {
 
 /// By the title that they stand under, in their order.
 std::map<std::string, std::vector<std::string>> commands_of_section(const std::string& section) {
-  std::istringstream guide(test::read_file(WEFT_SOURCE_DIR "/docs/guide.md"));
+  std::istringstream page(test::read_file(WEFT_SOURCE_DIR "/docs/reference/formats.md"));
   std::map<std::string, std::vector<std::string>> commands;
   bool inside = false;
   std::string title;
   const std::string begins = "    ./weft ";
-  for (std::string line; std::getline(guide, line);) {
+  for (std::string line; std::getline(page, line);) {
     if (line.starts_with("## ")) inside = line == "## " + section;
     if (line.starts_with("### ")) title = line.substr(4);
     if (inside && line.starts_with(begins)) commands[title].push_back(line.substr(begins.size()));
@@ -28,9 +29,9 @@ std::map<std::string, std::vector<std::string>> commands_of_section(const std::s
   return commands;
 }
 
-class GuideInputs : public test::CliTest, public testing::WithParamInterface<std::string> {};
+class FormatInputs : public test::CliTest, public testing::WithParamInterface<std::string> {};
 
-TEST_P(GuideInputs, RunAsTheyStand) {
+TEST_P(FormatInputs, RunAsTheyStand) {
   std::filesystem::create_directory_symlink(WEFT_SOURCE_DIR "/docs", folder_ / "work" / "docs");
   std::filesystem::create_directories(folder_ / "work" / "out" / "inputs");
   const std::vector<std::string> commands = commands_of_section("What you can bring")[GetParam()];
@@ -42,7 +43,7 @@ TEST_P(GuideInputs, RunAsTheyStand) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, GuideInputs,
+INSTANTIATE_TEST_SUITE_P(Kinds, FormatInputs,
                          testing::Values("Execution traces", "Text workloads", "ASTRA-sim's inputs",
                                          "Machines and networks", "Networks of layers", "Memory requests", "Waveforms",
                                          "Measurements"),
@@ -54,8 +55,8 @@ INSTANTIATE_TEST_SUITE_P(Kinds, GuideInputs,
                            return name;
                          });
 
-/// A kind of input that the guide gains is run as well.
-TEST(GuideSection, AllKindsAreRun) {
+/// A kind of input that the page gains is run as well.
+TEST(FormatPage, HasNoOtherKinds) {
   EXPECT_EQ(commands_of_section("What you can bring").size(), 8U);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The guide's table of traffic by the number of ranks, made again by the commands that stand above it.
+// The table of traffic by the number of ranks in docs/architect/collectives/multicast.md, made again by the commands
+// that stand above it.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -29,16 +30,16 @@ std::vector<std::string> cells_of(const std::string& row) {
   return cells;
 }
 
-TEST_F(CliTest, TrafficOfTheGuideIsWhatItsCommandsPrint) {
+TEST_F(CliTest, TrafficOfThePageIsWhatItsCommandsPrint) {
   constexpr int kMostRanks = 32;  // the others take longer, and are no different
-  std::istringstream guide(test::read_file(WEFT_SOURCE_DIR "/docs/guide.md"));
+  std::istringstream page(test::read_file(WEFT_SOURCE_DIR "/docs/architect/collectives/multicast.md"));
   std::string line;
-  while (std::getline(guide, line) && !line.starts_with("| P | chain |")) continue;
+  while (std::getline(page, line) && !line.starts_with("| P | chain |")) continue;
   const std::vector<std::string> columns = cells_of(line);
-  ASSERT_EQ(columns.size(), 7U) << "the guide has its table of traffic";
-  std::getline(guide, line);
+  ASSERT_EQ(columns.size(), 7U) << "the page has its table of traffic";
+  std::getline(page, line);
   int compared = 0;
-  while (std::getline(guide, line) && line.starts_with("|")) {
+  while (std::getline(page, line) && line.starts_with("|")) {
     const std::vector<std::string> cells = cells_of(line);
     ASSERT_EQ(cells.size(), columns.size()) << line;
     const int ranks = std::stoi(cells[0]);
