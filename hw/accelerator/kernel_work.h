@@ -58,6 +58,7 @@ struct KernelWork {
   struct Span {
     Time compute{};
     Time cache{};
+    bool operator==(const Span&) const = default;
   };
   Span uncapped{};         ///< without any cap
   Span under_clock_cap{};  ///< and with the clock cap alone
@@ -70,6 +71,8 @@ struct KernelWork {
   Time paused{};             ///< of `compute`, in which the array waits for the power cap at its lowest clock
   std::int64_t blocks = 0;   ///< of a persistent kernel, see Command
   std::int64_t tiles = 0;    ///< of one that goes wave by wave, see Command
+
+  bool operator==(const KernelWork&) const = default;
 };
 
 /// 16-bit operations of which nothing else is known, on tensor cores at their sustained rate.

@@ -22,6 +22,8 @@ class Probe {
   virtual void slice(int track, std::string_view what, Time from, Time to) = 0;
   /// A value that holds from `at` on.
   virtual void counter(int track, std::string_view name, Time at, double value) = 0;
+  /// What is told from now on and begins at `at` or later stands `span` later: in between is what is not simulated.
+  virtual void leave_out(Time at, Time span) = 0;
 
  protected:
   Probe() = default;

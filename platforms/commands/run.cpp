@@ -56,6 +56,8 @@ struct RunOptions {
   int timeline_ranks = 8;
   WaveOptions waves;
   bool json = false;
+  bool steady = false;
+  bool verify_steady = false;
 };
 
 /// The file that is given, or else the one that lies beside --traces; empty if there is none.
@@ -199,6 +201,9 @@ int run_machine(const RunOptions& options, Platform& platform) {
   if (prepared) summary["prepared"] = {{"time_us", to_us(prepared->at)}, {"energy_j", prepared->energy.total()}};
   summary["simulator"] = simulator_summary(machine, build_seconds, running);
   std::vector<std::string> warnings = job->remarks();
+  if (const std::string why = job->simulates_all(); machine.config().steady.is_on() && !why.empty()) {
+    warnings.push_back("steady.tolerance: nothing is left out: " + why);
+  }
   for (const std::string& line : platform.document().remarks()) warnings.push_back(line);
   for (const std::string& line : machine.warnings()) warnings.push_back(line);
   if (job->follows_algorithm()) {
@@ -272,12 +277,20 @@ int run(const RunOptions& options) {
   return checked_against(platform.document(), [&] { return run_machine(options, platform); });
 }
 
+/// As if they had been the first of --set.
+void add_steady(RunOptions& options) {
+  std::vector<std::string>& overrides = options.platform.overrides;
+  if (options.verify_steady) overrides.insert(overrides.begin(), "steady.verify=true");
+  if (options.steady || options.verify_steady) overrides.insert(overrides.begin(), "steady.tolerance=0.001");
+}
+
 int run_traces(const RunOptions& options) {
   if (!options.timeline.empty() && options.timeline_ranks == 0) {
     throw UsageError("--timeline: expected --timeline-ranks of at least 1 beside it, got 0, which draws nothing");
   }
-  if (options.traces.empty() && options.groups.empty()) return run(options);
   RunOptions with_traces = options;
+  add_steady(with_traces);
+  if (options.traces.empty() && options.groups.empty()) return run(with_traces);
   // In place of the platform's own, so that it comes before what --set says of it.
   std::vector<std::string>& overrides = with_traces.platform.overrides;
   overrides.insert(overrides.begin(), workload_of(options));
@@ -306,6 +319,10 @@ Command run_command(const Arguments& parent) {
       .check(Within(0, 1 << 20));
   options->waves.add_to(app);
   app.add_flag("--json", options->json, "Print summary.json");
+  app.add_flag("--steady", options->steady,
+               "Leave out blocks that repeat those before them, within 0.1 % (--set steady.tolerance=0.001)");
+  app.add_flag("--verify-steady", options->verify_steady,
+               "Simulate what would be left out, and tell how far off it would have been");
   return {app, [options] { return run_traces(*options); }};
 }
 

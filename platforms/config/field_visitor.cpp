@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/config/field_visitor.h"
 
+#include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <stdexcept>
+#include <string>
+#include <string_view>
 
 #include "hw/core/quantity_pattern.h"
 #include "platforms/config/text.h"
@@ -20,6 +23,17 @@ struct Overloaded : Fs... {
 };
 template <typename... Fs>
 Overloaded(Fs...) -> Overloaded<Fs...>;
+
+/// A number, or a share in percent.
+std::optional<double> number_of(const json& value) {
+  if (value.is_number()) return value.get<double>();
+  if (!value.is_string()) return std::nullopt;
+  const auto& text = value.get_ref<const std::string&>();
+  double read = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), read);
+  if (error != std::errc() || std::string_view(end) != "%") return std::nullopt;
+  return read / 100;
+}
 
 /// What the quantities share: a name, an example and a parser.
 template <typename Q>
@@ -364,8 +378,9 @@ bool assign(const Scalar& scalar, Range range, const json& value) {
                           return true;
                         },
                         [&](double* member) {
-                          if (!value.is_number()) return false;
-                          const double read = value.get<double>();
+                          const std::optional<double> given = number_of(value);
+                          if (!given) return false;
+                          const double read = *given;
                           if (read < static_cast<double>(range.min)) return false;
                           if (range.max != INT64_MAX && read > static_cast<double>(range.max)) return false;
                           *member = read;

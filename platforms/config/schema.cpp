@@ -146,6 +146,10 @@ ordered_json SchemaBuilder::scalar(const Scalar& member, Range range) {
     range = {std::max(range.min, integer->type.min), std::min(range.max, integer->type.max)};
   }
   add_limits(schema, range);
+  if (std::holds_alternative<double*>(member)) {
+    schema["type"] = {"number", "string"};
+    schema["pattern"] = "^[-+]?([0-9]+\\.?[0-9]*|\\.[0-9]+)([eE][-+]?[0-9]+)?%$";
+  }
   return schema;
 }
 

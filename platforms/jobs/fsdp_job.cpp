@@ -74,11 +74,59 @@ std::string to_text(const FsdpResult& result, const Speed& speed) {
   return text;
 }
 
-/// Kernels of all steps of one rank, by which progress is told.
-double kernels_of(const schedules::FsdpPlan& plan, int steps) {
-  std::size_t kernels = plan.optimizer.size();
-  for (const schedules::Stage& stage : plan.stages) kernels += stage.kernels.size() + stage.tail.size();
-  return static_cast<double>(kernels) * steps;
+/// Of all that was left out, or would have been.
+struct LeftOutSum {
+  Time time;
+  Time bound;
+  Time off;
+};
+LeftOutSum sum_of(const std::vector<schedules::LeftOutPieces>& left_out) {
+  LeftOutSum sum;
+  for (const schedules::LeftOutPieces& each : left_out) {
+    sum.time += each.time;
+    sum.bound += each.bound;
+    sum.off += each.off;
+  }
+  return sum;
+}
+
+ordered_json to_json(const std::vector<schedules::LeftOutPieces>& left_out, const schedules::SteadyConfig& steady) {
+  if (!steady.is_on()) return nullptr;
+  const LeftOutSum sum = sum_of(left_out);
+  ordered_json json = {{"tolerance", steady.tolerance},
+                       {"verified", steady.verify},
+                       {"time_us", to_us(sum.time)},
+                       {"bound_us", to_us(sum.bound)}};
+  json["off_us"] = nullptr;
+  if (steady.verify) json["off_us"] = to_us(sum.off);
+  ordered_json& rows = json["left_out"] = ordered_json::array();
+  for (const schedules::LeftOutPieces& each : left_out) {
+    rows.push_back({{"pass", each.what},
+                    {"step", each.step + 1},
+                    {"blocks", each.pieces},
+                    {"of", each.of},
+                    {"time_us", to_us(each.time)},
+                    {"bound_us", to_us(each.bound)}});
+    if (steady.verify) rows.back()["off_us"] = to_us(each.off);
+  }
+  return json;
+}
+
+std::string to_text(const std::vector<schedules::LeftOutPieces>& left_out, const schedules::SteadyConfig& steady) {
+  if (left_out.empty()) return "nothing is left out: no blocks have settled within steady.tolerance\n";
+  std::string what;
+  for (const schedules::LeftOutPieces& each : left_out) {
+    if (each.step == left_out.back().step)
+      what += fmt::format("{}{} of {} {}", what.empty() ? "" : " and ", each.pieces, each.of, each.what);
+  }
+  const LeftOutSum sum = sum_of(left_out);
+  if (!steady.verify) {
+    return fmt::format("left out                {:>10}  {} blocks, as those before, within {}\n", short_time(sum.time),
+                       what, short_time(sum.bound));
+  }
+  return fmt::format("would be left out       {:>10}  {} blocks, off by {}, within {}\n", short_time(sum.time), what,
+                     (sum.off < Time() ? "-" + short_time(Time() - sum.off) : short_time(sum.off)),
+                     short_time(sum.bound));
 }
 
 class FsdpJob final : public Job {
@@ -98,12 +146,23 @@ class FsdpJob final : public Job {
                                               config.accelerator.array.compute);
   }
   void record(Probe& probe, int ranks) override { fsdp_->record(probe, ranks); }
-  void start() override { fsdp_->start(); }
-  [[nodiscard]] double progress() const override {
-    // An optimiser in pieces has more kernels than the plan.
-    return std::min(1.0, static_cast<double>(machine_->accelerator(0).counters().kernels) /
-                             kernels_of(fsdp_->plan(), config_.steps));
+  void set_left_out(LeftOut& left_out) override {
+    if (!simulates_all().empty()) return;
+    fsdp_->set_steady(machine_->config().steady, {[&left_out](std::size_t mark) { left_out.mark(mark); },
+                                                  [&left_out](std::size_t from, std::size_t to, int times) {
+                                                    left_out.leave_out(from, to, times);
+                                                  }});
   }
+  [[nodiscard]] std::string simulates_all() const override {
+    const MachineConfig& config = machine_->config();
+    if (config.data) return "with --data every byte moves";
+    if (config_.offload.activations || config_.offload.optimizer) return "of what is offloaded all is simulated";
+    if (!config.fabric.faults.empty() || !config.scale_up.fabric.faults.empty())
+      return "faults have times of their own";
+    return "";
+  }
+  void start() override { fsdp_->start(); }
+  [[nodiscard]] double progress() const override { return fsdp_->progress(); }
   [[nodiscard]] std::function<std::uint64_t(const accelerator::ComputeConfig&)> kernels_on() const override {
     return [this](const accelerator::ComputeConfig& compute) { return digest_of(config_, compute); };
   }
@@ -118,6 +177,7 @@ class FsdpJob final : public Job {
   [[nodiscard]] ordered_json summary() const override {
     const FsdpResult result = fsdp_->result();
     ordered_json json = to_json(result, speed_of(result, machine_->config()));
+    json["steady"] = to_json(result.left_out, machine_->config().steady);
     json["remarks"] = fsdp_->remarks();
     return json;
   }
@@ -125,6 +185,8 @@ class FsdpJob final : public Job {
   [[nodiscard]] std::string text() const override {
     const FsdpResult result = fsdp_->result();
     std::string text = to_text(result, speed_of(result, machine_->config()));
+    const schedules::SteadyConfig& steady = machine_->config().steady;
+    if (steady.is_on() && simulates_all().empty()) text += to_text(result.left_out, steady);
     for (const std::string& remark : fsdp_->remarks()) text += "\n" + remark + "\n";
     return text;
   }

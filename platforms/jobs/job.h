@@ -32,6 +32,8 @@ class Job {
   virtual void set_begins(std::function<void()> /*begins*/) {}
   /// Of a job that leaves out what would be equal to what it has done, and says so there.
   virtual void set_left_out(LeftOut& /*left_out*/) {}
+  /// Why nothing is left out although the platform's `steady` asks for it; empty where something may be.
+  [[nodiscard]] virtual std::string simulates_all() const { return "workloads of its kind are simulated whole"; }
   virtual void start() = 0;
   /// Share of the work that is done.
   [[nodiscard]] virtual double progress() const = 0;

@@ -22,6 +22,7 @@
 #include "platforms/machine/deadlock.h"
 #include "sw/collectives/communicator.h"
 #include "sw/firmware/rank.h"
+#include "sw/schedules/steady.h"
 
 namespace weft::platforms {
 
@@ -94,6 +95,7 @@ struct MachineConfig {
   collectives::Communicator::Config collectives;
   std::int64_t seed = 1;
   Time stall;
+  schedules::SteadyConfig steady;
   bool data = false;
 
   MachineConfig() { dpa.cores = 0; }
@@ -113,6 +115,7 @@ struct MachineConfig {
     visit("seed", seed, "Of everything random");
     visit("stall", stall, "Every handshake waits at random up to this long: a test of protocols",
           Range{0, 1'000'000'000});
+    visit("steady", steady, "What repeats itself is left out");
   }
 };
 

@@ -25,6 +25,9 @@ int TimelineProbe::add_track(const std::string& process, const std::string& thre
 
 void TimelineProbe::slice(int track, std::string_view what, Time from, Time to) {
   if (track == kNotDrawn) return;
+  const Time shift = shift_of(from);
+  from += shift;
+  to += shift;
   Track& mine = tracks_[static_cast<std::size_t>(track)];
   auto row = std::find_if(mine.rows.begin(), mine.rows.end(), [from](const Row& r) { return r.end <= from; });
   if (row == mine.rows.end()) {
@@ -40,7 +43,16 @@ void TimelineProbe::slice(int track, std::string_view what, Time from, Time to) 
 void TimelineProbe::counter(int track, std::string_view name, Time at, double value) {
   if (track == kNotDrawn) return;
   const Track& mine = tracks_[static_cast<std::size_t>(track)];
-  timeline_.counter(mine.rows.front().track, intern(name), at.count(), std::llround(value));
+  timeline_.counter(mine.rows.front().track, intern(name), (at + shift_of(at)).count(), std::llround(value));
+}
+
+void TimelineProbe::leave_out(Time at, Time span) {
+  shifts_.push_back({at, shifts_.empty() ? span : shifts_.back().span + span});
+}
+
+Time TimelineProbe::shift_of(Time at) const {
+  const auto behind = std::find_if(shifts_.rbegin(), shifts_.rend(), [at](const Shift& each) { return each.at <= at; });
+  return behind == shifts_.rend() ? Time() : behind->span;
 }
 
 traces::TimelineName TimelineProbe::intern(std::string_view text) {

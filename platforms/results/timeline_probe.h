@@ -26,6 +26,7 @@ class TimelineProbe final : public Probe {
   int add_track(const std::string& process, const std::string& thread) override;
   void slice(int track, std::string_view what, Time from, Time to) override;
   void counter(int track, std::string_view name, Time at, double value) override;
+  void leave_out(Time at, Time span) override;
 
   /// Completes the file; without it, there is none.
   void close() { timeline_.close(); }
@@ -46,6 +47,13 @@ class TimelineProbe final : public Probe {
     std::optional<std::size_t> pictured;  ///< its row of the picture
   };
 
+  struct Shift {
+    Time at;
+    Time span;  ///< with those before it
+  };
+
+  /// Of what begins then.
+  [[nodiscard]] Time shift_of(Time at) const;
   traces::TimelineName intern(std::string_view text);
 
   traces::Timeline timeline_;
@@ -53,6 +61,7 @@ class TimelineProbe final : public Probe {
   std::set<std::string> processes_;
   std::map<std::string, int> drawn_;  ///< processes by kind
   std::vector<Track> tracks_;
+  std::vector<Shift> shifts_;
   std::string pictured_;  ///< the process
   std::optional<TimelinePicture> picture_;
   std::map<std::string, traces::TimelineName, std::less<>> names_;

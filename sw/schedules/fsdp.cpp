@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "sw/schedules/collective_kernel.h"
 #include "sw/schedules/fsdp_check.h"
+#include "sw/schedules/fsdp_member.h"
 #include "sw/schedules/kernel_work.h"
 #include "sw/schedules/offload.h"
 
@@ -19,10 +19,6 @@ using firmware::Task;
 
 namespace {
 
-// Semaphores of the accelerator: Allgathers and ReduceScatters done since the beginning.
-constexpr std::uint32_t kGathered = 0;
-constexpr std::uint32_t kScattered = 1;
-constexpr std::uint32_t kReduced = Offload::kFirstSemaphore + Offload::kSemaphores;  // AllReduces, if there are copies
 // While a ReduceScatter runs, the gradients of the next unit are copied to another buffer.
 constexpr int kScatterBuffers = 2;
 
@@ -41,53 +37,6 @@ std::uint64_t gradient_seed(int step, int index) {
 constexpr ElementType kScaleType = ElementType::kFp32;
 
 }  // namespace
-
-/// One rank's part.
-struct Fsdp::Member {
-  int index;
-  int copy;   ///< and its place in copy groups
-  int shard;  ///< and its place in the others
-  Rank& rank;
-  firmware::CompletionQueue& progress;
-  firmware::CompletionQueue& cast;  ///< shards that can be gathered
-  CollectiveKernel gather_kernel;
-  CollectiveKernel scatter_kernel;
-  CollectiveKernel copies_kernel;
-  Counter stages;    ///< done since the beginning
-  Counter scatters;  ///< done since the beginning, for the thread that adds up copies
-  std::vector<std::uint64_t> gather_buffers;
-  std::vector<std::uint64_t> scatter_buffers;
-  std::uint64_t scales = 0;          ///< of weights in float8
-  std::uint64_t root_gradients = 0;  ///< to be scattered when all blocks' activations, whose place they take, are used
-  std::vector<std::uint64_t> gradients;  ///< the shard of each unit, in the order of ReduceScatters
-  std::vector<Time> ends;
-  std::int64_t wrong = 0;
-  // Counters at the beginning of the last step.
-  Time busy;
-  Time waited_gather;
-  Time waited_scatter;
-  Time waited_copies;
-  Time waited_offload;
-  Time first_wait;                   ///< of the last step, for its first parameters
-  std::unique_ptr<Offload> offload;  ///< null where nothing is offloaded
-  Probe* probe = nullptr;
-  int gather_track = 0;
-  int scatter_track = 0;
-  int copies_track = 0;
-
-  Member(int number, int shards, Rank& its_rank, bool on_host)
-      : index(number),
-        copy(number / shards),
-        shard(number % shards),
-        rank(its_rank),
-        progress(its_rank.processor->create_completion_queue("the compute stream")),
-        cast(its_rank.processor->create_completion_queue("a shard in the type that is gathered")),
-        gather_kernel(its_rank, on_host, "an Allgather's kernel"),
-        scatter_kernel(its_rank, on_host, "a ReduceScatter's kernel"),
-        copies_kernel(its_rank, on_host, "an AllReduce's kernel"),
-        stages(*its_rank.processor, "the compute stream to end stage"),
-        scatters(*its_rank.processor, "ReduceScatter") {}
-};
 
 Fsdp::Fsdp(std::vector<Rank*> ranks, const FsdpConfig& config, const Communicator::Config& collectives,
            const accelerator::ComputeConfig& compute)
@@ -179,6 +128,15 @@ void Fsdp::allocate_state(Member& member) {
 
 Fsdp::~Fsdp() = default;
 
+void Fsdp::set_steady(const SteadyConfig& steady, FsdpSteady::Hooks hooks) {
+  if (!steady.is_on() || members_.front()->offload) return;
+  // These are ahead of the blocks that compute.
+  const int buffers = plan_.block_buffers < plan_.blocks() ? plan_.block_buffers : 0;
+  const int tail = 1 + std::max({config_.forward_prefetch, config_.backward_prefetch, buffers});
+  steady_ = std::make_unique<FsdpSteady>(steady, members_.size(), tail, std::move(hooks));
+  if (probe_ != nullptr) steady_->record(*probe_);
+}
+
 std::vector<std::string> Fsdp::remarks() const {
   std::vector<std::string> lines;
   for (const Groups* groups : {&gather_groups_, &scatter_groups_, &copy_groups_}) {
@@ -189,6 +147,8 @@ std::vector<std::string> Fsdp::remarks() const {
 }
 
 void Fsdp::record(Probe& probe, int ranks) {
+  probe_ = &probe;
+  if (steady_) steady_->record(probe);
   for (int i = 0; i < std::min(ranks, static_cast<int>(members_.size())); ++i) {
     Member& member = *members_[static_cast<std::size_t>(i)];
     const std::string process = "accelerator " + std::to_string(member.rank.index);
@@ -225,31 +185,61 @@ void Fsdp::enqueue(Member& member, std::uint32_t stream, const PlannedKernel& ke
   member.rank.accelerator.submit(kernel_command(stream, kernel.label, kernel.work));
 }
 
+FsdpStep& Fsdp::step(int number) {
+  while (static_cast<int>(steps_.size()) <= number) {
+    if (steps_.empty()) {
+      steps_.push_back(
+          std::make_unique<FsdpStep>(plan_, steady_ ? find_rows(plan_) : std::vector<FsdpStep::Row>(), 0, 0, 0));
+      continue;
+    }
+    const FsdpStep& last = *steps_.back();
+    steps_.push_back(std::make_unique<FsdpStep>(
+        plan_, steady_ ? find_rows(plan_) : std::vector<FsdpStep::Row>(), last.stages_before + last.stages.size() + 1,
+        last.gathers_before + last.gathers.size(), last.scatters_before + last.scatters.size()));
+  }
+  return *steps_[static_cast<std::size_t>(number)];
+}
+
+void Fsdp::begin(Member& member, int step, int stage) {
+  if (step > member.step) member.begun = -1;
+  member.step = std::max(member.step, step);
+  if (step == member.step) member.begun = std::max(member.begun, stage);
+}
+
+int Fsdp::furthest(int step) const {
+  int last = -1;
+  for (const auto& member : members_) {
+    last = std::max(last, member->step > step ? static_cast<int>(plan_.stages.size()) : member->begun);
+  }
+  return last;
+}
+
 Task Fsdp::compute(Member& member) {
   firmware::CommandWindow& accelerator = member.rank.accelerator;
-  std::uint64_t gathers = 0;
-  std::uint64_t scatters = 0;
   std::uint64_t stages = 0;
-  for (int step = 0; step < config_.steps; ++step) {
-    for (const Stage& stage : plan_.stages) {
+  for (int number = 0; number < config_.steps; ++number) {
+    FsdpStep& now = step(number);
+    begin(member, number, -1);
+    for (int i = 0; i < now.size(); ++i) {
       // The host runs ahead of the accelerator, but not without bound.
       constexpr std::uint64_t kAhead = 4;
       if (stages > kAhead) co_await member.stages.reach(stages - kAhead);
-      accelerator.wait(kComputeStream, kGathered, gathers + static_cast<std::uint64_t>(stage.gathers_before));
-      if (member.offload) member.offload->admit(step, stage);
+      begin(member, number, i);
+      const FsdpStep::DoneStage& done = now.stages[static_cast<std::size_t>(i)];
+      const Stage& stage = *done.stage;
+      accelerator.wait(kComputeStream, kGathered, now.gathers_before + static_cast<std::uint64_t>(done.gathers_before));
+      if (member.offload) member.offload->admit(number, stage);
       enqueue(member, kComputeStream, stage.kernels);
       if (!stage.tail.empty()) {
-        const std::uint64_t before = scatters + static_cast<std::uint64_t>(stage.scatter);
+        const std::uint64_t before = now.scatters_before + static_cast<std::uint64_t>(done.scatter);
         if (before >= kScatterBuffers) accelerator.wait(kComputeStream, kScattered, before - kScatterBuffers + 1);
         enqueue(member, kComputeStream, stage.tail);
       }
       accelerator.notify(kComputeStream, member.progress, ++stages);
     }
-    gathers += plan_.gathers.size();
-    scatters += plan_.scatters.size();
-    accelerator.wait(kComputeStream, replicates() ? kReduced : kScattered, scatters);
+    accelerator.wait(kComputeStream, replicates() ? kReduced : kScattered, now.scatters_before + now.scatters.size());
     if (member.offload && member.offload->optimises()) {
-      member.offload->optimise(step, [&](const PlannedKernel& kernel) { enqueue(member, kComputeStream, kernel); });
+      member.offload->optimise(number, [&](const PlannedKernel& kernel) { enqueue(member, kComputeStream, kernel); });
     } else {
       enqueue(member, kComputeStream, plan_.optimizer);
     }
@@ -259,16 +249,19 @@ Task Fsdp::compute(Member& member) {
 }
 
 Task Fsdp::watch(Member& member) {
-  const std::uint64_t per_step = plan_.stages.size() + 1;
-  for (std::uint64_t done = 0; done < per_step * static_cast<std::uint64_t>(config_.steps);) {
-    done = (co_await member.progress.next()).id;
-    member.stages.set(done);
-    if (done == per_step * (static_cast<std::uint64_t>(config_.steps) - 1) + 1) {
-      member.first_wait = member.rank.accelerator.waited(kGathered) - member.waited_gather;
+  for (int number = 0; number < config_.steps; ++number) {
+    FsdpStep& now = step(number);
+    // The last one is the optimizer's.
+    for (int stage = 0; stage <= now.size(); ++stage) {
+      const std::uint64_t done = (co_await member.progress.next()).id;
+      member.stages.set(done);
+      if (number == config_.steps - 1 && stage == 0) {
+        member.first_wait = member.rank.accelerator.waited(kGathered) - member.waited_gather;
+      }
+      if (steady_ && stage < now.size()) ended(member, number, stage);
     }
-    if (done % per_step != 0) continue;
     member.ends.push_back(member.rank.processor->now());
-    if (static_cast<int>(member.ends.size()) == config_.steps - 1) {
+    if (number == config_.steps - 2) {
       member.busy = member.rank.accelerator.counters().busy;
       member.waited_gather = member.rank.accelerator.waited(kGathered);
       member.waited_scatter = member.rank.accelerator.waited(kScattered);
@@ -278,42 +271,59 @@ Task Fsdp::watch(Member& member) {
   }
 }
 
-std::uint64_t Fsdp::needed(int step, const Gather& gather, int index) const {
-  // Stages and, between steps, the optimizer, counted from the beginning.
-  const std::uint64_t base = static_cast<std::uint64_t>(step) * (plan_.stages.size() + 1);
-  const int ahead = gather.forward ? config_.forward_prefetch : config_.backward_prefetch;
+void Fsdp::ended(Member& member, int number, int stage) {
+  const auto& accelerator = member.rank.accelerator;
+  steady_->ended(step(number), number, stage, static_cast<std::size_t>(member.index),
+                 {member.rank.processor->now(),
+                  {accelerator.counters().busy, accelerator.waited(kGathered), accelerator.waited(kScattered),
+                   accelerator.waited(kReduced)}},
+                 [&] { return furthest(number); });
+}
+
+std::uint64_t Fsdp::needed(const FsdpStep& step, int index) const {
+  const FsdpStep::DoneGather& gather = step.gathers[static_cast<std::size_t>(index)];
+  const int ahead = gather.gather->forward ? config_.forward_prefetch : config_.backward_prefetch;
   int stage = std::max(0, gather.first_use - ahead);
   // Its buffer is free when the one gathered there before has been used for the last time.
-  if (const int previous = index - plan_.block_buffers; gather.buffer != 0 && previous > 0) {
-    stage = std::max(stage, plan_.gathers[static_cast<std::size_t>(previous)].last_use + 1);
+  if (const int previous = index - plan_.block_buffers; gather.gather->buffer != 0 && previous > 0) {
+    stage = std::max(stage, step.gathers[static_cast<std::size_t>(previous)].last_use + 1);
   }
-  return base + static_cast<std::uint64_t>(stage);
+  // Stages and, between steps, the optimizer, counted from the beginning.
+  return step.stages_before + static_cast<std::uint64_t>(stage);
 }
 
 Task Fsdp::communicate(Member& member, bool gathers, bool scatters) {
-  const std::uint64_t per_step = plan_.stages.size() + 1;
-  for (int step = 0; step < config_.steps; ++step) {
+  for (int number = 0; number < config_.steps; ++number) {
+    FsdpStep& now = step(number);
+    begin(member, number, -1);
     // Both lists are in the order of their stages; what is issued while a stage computes goes before what follows it.
-    std::size_t g = gathers ? 0 : plan_.gathers.size();
-    std::size_t s = scatters ? 0 : plan_.scatters.size();
-    const std::uint64_t base = static_cast<std::uint64_t>(step) * per_step;
+    int g = 0;
+    int s = 0;
     if (gathers && plan_.scales > 0) {
-      co_await member.stages.reach(base);
-      co_await agree_on_scales(member, step);
+      co_await member.stages.reach(now.stages_before);
+      co_await agree_on_scales(member, number);
     }
-    while (g < plan_.gathers.size() || s < plan_.scatters.size()) {
-      const std::uint64_t gather_at =
-          g < plan_.gathers.size() ? needed(step, plan_.gathers[g], static_cast<int>(g)) : UINT64_MAX;
-      const std::uint64_t scatter_at =
-          s < plan_.scatters.size() ? base + static_cast<std::uint64_t>(plan_.scatters[s].after) + 1 : UINT64_MAX;
+    for (;;) {
+      const bool has_gather = gathers && g < static_cast<int>(now.gathers.size());
+      const bool has_scatter = scatters && s < static_cast<int>(now.scatters.size());
+      if (!has_gather && !has_scatter) break;
+      std::uint64_t gather_at = UINT64_MAX;
+      std::uint64_t scatter_at = UINT64_MAX;
+      if (has_gather) {
+        gather_at = needed(now, g);
+        begin(member, number, now.gathers[static_cast<std::size_t>(g)].first_use);
+      }
+      if (has_scatter) {
+        const int after = now.scatters[static_cast<std::size_t>(s)].after;
+        scatter_at = now.stages_before + static_cast<std::uint64_t>(after) + 1;
+        begin(member, number, after);
+      }
       co_await member.stages.reach(std::min(gather_at, scatter_at));
       // What both can start at: the gradients were there before the block that the parameters are ahead of began.
       if (gather_at < scatter_at) {
-        co_await gather(member, step, static_cast<int>(g));
-        ++g;
+        co_await gather(member, number, g++);
       } else {
-        co_await scatter(member, step, static_cast<int>(s));
-        ++s;
+        co_await scatter(member, number, s++);
       }
     }
   }
@@ -339,12 +349,15 @@ Task Fsdp::agree_on_scales(Member& member, int step) {
 }
 
 Task Fsdp::gather(Member& member, int step, int index) {
-  const Gather& job = plan_.gathers[static_cast<std::size_t>(index)];
+  const FsdpStep& now = this->step(step);
+  const Gather& job = *now.gathers[static_cast<std::size_t>(index)].gather;
+  const std::uint64_t done = now.gathers_before + static_cast<std::uint64_t>(index) + 1;
   // Of float8, two at a time.
   const std::uint64_t unit = size_of(config_.parameter_type);
   const std::uint64_t bytes = job.bytes;
   const std::uint64_t buffer = member.gather_buffers[static_cast<std::size_t>(job.buffer)];
-  const auto seed = static_cast<std::uint64_t>(step) * 1000 + static_cast<std::uint64_t>(index);
+  const auto seed = static_cast<std::uint64_t>(step) * 1000 +
+                    static_cast<std::uint64_t>(now.gathers[static_cast<std::size_t>(index)].planned);
   Communicator& group = *gather_groups_[static_cast<std::size_t>(member.copy)];
   if (member.rank.store != nullptr) {
     check::fill_shard(*member.rank.store, config_.parameter_type, buffer, bytes, group.block(bytes, member.shard, unit),
@@ -364,8 +377,6 @@ Task Fsdp::gather(Member& member, int step, int index) {
   if (member.probe != nullptr) {
     member.probe->slice(member.gather_track, "allgather " + job.name, began, member.rank.processor->now());
   }
-  const std::uint64_t done =
-      static_cast<std::uint64_t>(step) * plan_.gathers.size() + static_cast<std::uint64_t>(index) + 1;
   member.rank.accelerator.signal(kGathered, done);
 }
 
@@ -375,27 +386,28 @@ Communicator& Fsdp::scatter_group(const Member& member) const {
 }
 
 Task Fsdp::scatter(Member& member, int step, int index) {
-  const Scatter& job = plan_.scatters[static_cast<std::size_t>(index)];
+  const FsdpStep& now = this->step(step);
+  const Scatter& job = *now.scatters[static_cast<std::size_t>(index)].scatter;
+  const int planned = now.scatters[static_cast<std::size_t>(index)].planned;
   const std::uint64_t unit = size_of(config_.reduce_type);
   const std::uint64_t bytes = job.elements * unit;
-  const std::uint64_t done =
-      static_cast<std::uint64_t>(step) * plan_.scatters.size() + static_cast<std::uint64_t>(index) + 1;
-  const bool is_root = static_cast<std::size_t>(index) + 1 == plan_.scatters.size();
+  const std::uint64_t done = now.scatters_before + static_cast<std::uint64_t>(index) + 1;
+  const bool is_root = static_cast<std::size_t>(planned) + 1 == plan_.scatters.size();
   const std::uint64_t buffer = is_root ? member.root_gradients : member.scatter_buffers[(done - 1) % kScatterBuffers];
   if (member.rank.store != nullptr) {
-    check::fill_gradient(*member.rank.store, config_.reduce_type, buffer, bytes, gradient_seed(step, index),
+    check::fill_gradient(*member.rank.store, config_.reduce_type, buffer, bytes, gradient_seed(step, planned),
                          member.index, static_cast<int>(ranks_.size()));
   }
   co_await member.scatter_kernel.begin();
   const Time began = member.rank.processor->now();
   if (shards_ == 1) {
     if (copies_ > 1) co_await copy_groups_[0]->all_reduce(member.copy, buffer, bytes, config_.reduce_type);
-    check_sums(member, buffer, {0, bytes}, step, index);
+    check_sums(member, buffer, {0, bytes}, step, planned);
   } else {
     Communicator& group = scatter_group(member);
-    const std::uint64_t shard = member.gradients[static_cast<std::size_t>(index)];
+    const std::uint64_t shard = member.gradients[static_cast<std::size_t>(planned)];
     co_await group.reduce_scatter(member.shard, buffer, shard, bytes, config_.reduce_type);
-    if (copies_ == 1) check_sums(member, shard, group.block(bytes, member.shard, unit), step, index);
+    if (copies_ == 1) check_sums(member, shard, group.block(bytes, member.shard, unit), step, planned);
   }
   member.scatter_kernel.end();
   if (member.probe != nullptr) {
@@ -409,11 +421,13 @@ Task Fsdp::scatter(Member& member, int step, int index) {
 
 Task Fsdp::replicate(Member& member) {
   std::uint64_t done = 0;
-  for (int step = 0; step < config_.steps; ++step) {
-    for (std::size_t index = 0; index < plan_.scatters.size(); ++index) {
+  for (int number = 0; number < config_.steps; ++number) {
+    const FsdpStep& now = step(number);
+    for (std::size_t index = 0; index < now.scatters.size(); ++index) {
       co_await member.scatters.reach(++done);
-      co_await all_reduce(member, step, static_cast<int>(index));
-      enqueue(member, kSumStream, plan_.scatters[index].sums);
+      const FsdpStep::DoneScatter scatter = now.scatters[index];
+      co_await all_reduce(member, number, scatter.planned);
+      enqueue(member, kSumStream, scatter.scatter->sums);
       member.rank.accelerator.signal(kSumStream, kReduced, done);
     }
   }
@@ -438,61 +452,6 @@ void Fsdp::check_sums(Member& member, std::uint64_t at, Extent own, int step, in
   if (member.rank.store == nullptr) return;
   member.wrong += check::compare_scattered(*member.rank.store, config_.reduce_type, at, own, gradient_seed(step, index),
                                            static_cast<int>(ranks_.size()));
-}
-
-std::vector<Time> Fsdp::finished() const {
-  std::size_t ended = members_.front()->ends.size();
-  for (const auto& member : members_) ended = std::min(ended, member->ends.size());
-  std::vector<Time> steps;
-  Time previous;
-  for (std::size_t step = 0; step < ended; ++step) {
-    Time end;
-    for (const auto& member : members_) end = std::max(end, member->ends[step]);
-    steps.push_back(end - previous);
-    previous = end;
-  }
-  return steps;
-}
-
-FsdpResult Fsdp::result() const {
-  FsdpResult result;
-  result.copies = copies_;
-  result.tokens_per_rank_step = config_.sequences * config_.sequence;
-  result.operations_per_rank_step = static_cast<double>(plan_.operations);
-  result.model_flops_per_token = static_cast<double>(flops_per_token_);
-  result.steps = finished();
-  const auto ranks = static_cast<std::int64_t>(members_.size());
-  Time last_began;
-  for (std::size_t step = 0; step + 1 < result.steps.size(); ++step) last_began += result.steps[step];
-  bool checked = false;
-  std::int64_t wrong = 0;
-  for (const auto& member : members_) {
-    // A rank that ended the step before ahead of others began the last one before it counts: by waiting for
-    // parameters of theirs, or where it needs none by computing.
-    const Time early = config_.steps > 1 ? last_began - member->ends[member->ends.size() - 2] : Time();
-    const Time waited_early = std::min(early, member->first_wait);
-    result.compute += member->rank.accelerator.counters().busy - member->busy - (early - waited_early);
-    result.exposed_allgather += member->rank.accelerator.waited(kGathered) - member->waited_gather - waited_early;
-    (shards_ > 1 ? result.exposed_reduce_scatter : result.exposed_all_reduce) +=
-        member->rank.accelerator.waited(kScattered) - member->waited_scatter;
-    result.exposed_all_reduce += member->rank.accelerator.waited(kReduced) - member->waited_copies;
-    checked = checked || member->rank.store != nullptr;
-    wrong += member->wrong;
-    if (!member->offload) continue;
-    result.exposed_offload += member->offload->waited() - member->waited_offload;
-    result.remote_bytes = member->offload->remote_bytes();
-    wrong += member->offload->wrong();
-  }
-  result.compute = result.compute / ranks;
-  result.exposed_allgather = result.exposed_allgather / ranks;
-  result.exposed_reduce_scatter = result.exposed_reduce_scatter / ranks;
-  result.exposed_all_reduce = result.exposed_all_reduce / ranks;
-  result.exposed_offload = result.exposed_offload / ranks;
-  result.other = result.steps.back() - result.compute - result.exposed_allgather - result.exposed_reduce_scatter -
-                 result.exposed_all_reduce - result.exposed_offload;
-  result.memory = memory_;
-  if (checked) result.wrong = wrong;
-  return result;
 }
 
 }  // namespace weft::schedules

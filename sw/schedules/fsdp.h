@@ -11,6 +11,8 @@
 #include "sw/collectives/communicator.h"
 #include "sw/firmware/rank.h"
 #include "sw/schedules/fsdp_plan.h"
+#include "sw/schedules/fsdp_steady.h"
+#include "sw/schedules/fsdp_step.h"
 
 namespace weft::schedules {
 
@@ -31,6 +33,8 @@ struct FsdpResult {
   /// What one rank has allocated in its accelerator's memory, and what lies in remote memory.
   std::vector<std::pair<std::string, std::uint64_t>> memory;
   std::uint64_t remote_bytes = 0;
+  /// Blocks of any step that were not simulated, or would not have been. Steps and parts contain them.
+  std::vector<LeftOutPieces> left_out;
 };
 
 /// A training step on every rank, as firmware.
@@ -62,6 +66,9 @@ class Fsdp {
        const collectives::Communicator::Config& collectives, const accelerator::ComputeConfig& compute);
   ~Fsdp();
 
+  /// Blocks may be left out (FsdpSteady), before start(). Nothing is where memory is remote, whose streams go by the
+  /// plan.
+  void set_steady(const SteadyConfig& steady, FsdpSteady::Hooks hooks);
   /// Draws collectives on a "communication" row of the first `ranks` ranks.
   void record(Probe& probe, int ranks);
   /// Spawns the firmware threads.
@@ -74,6 +81,8 @@ class Fsdp {
   [[nodiscard]] std::vector<std::string> remarks() const;
 
   [[nodiscard]] const FsdpPlan& plan() const { return plan_; }
+  /// Share of the steps that is simulated or left out.
+  [[nodiscard]] double progress() const;
 
  private:
   struct Member;
@@ -96,7 +105,15 @@ class Fsdp {
   void enqueue(Member& member, std::uint32_t stream, const PlannedKernel& kernel);
   std::uint64_t allocate(Member& member, const std::string& what, std::uint64_t bytes);
   void allocate_state(Member& member);
-  [[nodiscard]] std::uint64_t needed(int step, const Gather& gather, int index) const;
+  [[nodiscard]] std::uint64_t needed(const FsdpStep& step, int index) const;
+  /// Begun when the first rank does; by then all ranks have ended what the one before it sends.
+  FsdpStep& step(int number);
+  /// That nothing up to the stage can be left out any more.
+  static void begin(Member& member, int step, int stage);
+  [[nodiscard]] int furthest(int step) const;
+  /// When the last rank had ended the step.
+  [[nodiscard]] Time ended_at(std::size_t step) const;
+  void ended(Member& member, int step, int stage);
 
   std::vector<firmware::Rank*> ranks_;
   FsdpConfig config_;
@@ -110,6 +127,9 @@ class Fsdp {
   Groups copy_groups_;     ///< by shard; empty with one copy
   std::vector<std::unique_ptr<Member>> members_;
   std::vector<std::pair<std::string, std::uint64_t>> memory_;  ///< of the first rank
+  std::vector<std::unique_ptr<FsdpStep>> steps_;
+  std::unique_ptr<FsdpSteady> steady_;  ///< null where all is simulated
+  Probe* probe_ = nullptr;
 };
 
 }  // namespace weft::schedules

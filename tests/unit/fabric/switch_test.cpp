@@ -265,6 +265,7 @@ class NotingProbe final : public Probe {
     return static_cast<int>(tracks.size()) - 1;
   }
   void slice(int /*track*/, std::string_view /*what*/, Time /*from*/, Time /*to*/) override {}
+  void leave_out(Time /*at*/, Time /*span*/) override {}
   void counter(int track, std::string_view /*name*/, Time at, double value) override {
     EXPECT_EQ(track, 0);
     if (!values.empty()) {

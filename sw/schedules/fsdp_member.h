@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "sw/schedules/collective_kernel.h"
+#include "sw/schedules/fsdp.h"
+#include "sw/schedules/offload.h"
+
+/// Part of Fsdp.
+namespace weft::schedules {
+
+// Semaphores of the accelerator: Allgathers and ReduceScatters done since the beginning.
+inline constexpr std::uint32_t kGathered = 0;
+inline constexpr std::uint32_t kScattered = 1;
+inline constexpr std::uint32_t kReduced =
+    Offload::kFirstSemaphore + Offload::kSemaphores;  // AllReduces, if there are copies
+
+/// One rank's part.
+struct Fsdp::Member {
+  int index;
+  int copy;   ///< and its place in copy groups
+  int shard;  ///< and its place in the others
+  firmware::Rank& rank;
+  firmware::CompletionQueue& progress;
+  firmware::CompletionQueue& cast;  ///< shards that can be gathered
+  CollectiveKernel gather_kernel;
+  CollectiveKernel scatter_kernel;
+  CollectiveKernel copies_kernel;
+  firmware::Counter stages;    ///< done since the beginning
+  firmware::Counter scatters;  ///< done since the beginning, for the thread that adds up copies
+  std::vector<std::uint64_t> gather_buffers;
+  std::vector<std::uint64_t> scatter_buffers;
+  std::uint64_t scales = 0;          ///< of weights in float8
+  std::uint64_t root_gradients = 0;  ///< to be scattered when all blocks' activations, whose place they take, are used
+  std::vector<std::uint64_t> gradients;  ///< the shard of each unit, in the order of ReduceScatters
+  std::vector<Time> ends;
+  std::int64_t wrong = 0;
+  // Of the step that it is in: the last stage that it has begun, or waits to begin.
+  int step = 0;
+  int begun = -1;
+  // Counters at the beginning of the last step.
+  Time busy;
+  Time waited_gather;
+  Time waited_scatter;
+  Time waited_copies;
+  Time waited_offload;
+  Time first_wait;                   ///< of the last step, for its first parameters
+  std::unique_ptr<Offload> offload;  ///< null where nothing is offloaded
+  Probe* probe = nullptr;
+  int gather_track = 0;
+  int scatter_track = 0;
+  int copies_track = 0;
+
+  Member(int number, int shards, firmware::Rank& its_rank, bool on_host)
+      : index(number),
+        copy(number / shards),
+        shard(number % shards),
+        rank(its_rank),
+        progress(its_rank.processor->create_completion_queue("the compute stream")),
+        cast(its_rank.processor->create_completion_queue("a shard in the type that is gathered")),
+        gather_kernel(its_rank, on_host, "an Allgather's kernel"),
+        scatter_kernel(its_rank, on_host, "a ReduceScatter's kernel"),
+        copies_kernel(its_rank, on_host, "an AllReduce's kernel"),
+        stages(*its_rank.processor, "the compute stream to end stage"),
+        scatters(*its_rank.processor, "ReduceScatter") {}
+};
+
+}  // namespace weft::schedules

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a run was.
+#include <algorithm>
+#include <cstddef>
+
+#include "sw/schedules/fsdp_member.h"
+
+namespace weft::schedules {
+
+double Fsdp::progress() const {
+  std::uint64_t left_out = 0;
+  for (const auto& step : steps_) left_out += plan_.stages.size() - step->stages.size();
+  const std::uint64_t all = (plan_.stages.size() + 1) * static_cast<std::uint64_t>(config_.steps);
+  return static_cast<double>(members_.front()->stages.value() + left_out) / static_cast<double>(all);
+}
+
+Time Fsdp::ended_at(std::size_t step) const {
+  Time end;
+  for (const auto& member : members_) end = std::max(end, member->ends[step]);
+  return end;
+}
+
+std::vector<Time> Fsdp::finished() const {
+  std::size_t ended = members_.front()->ends.size();
+  for (const auto& member : members_) ended = std::min(ended, member->ends.size());
+  std::vector<Time> steps;
+  Time previous;
+  for (std::size_t step = 0; step < ended; ++step) {
+    const Time end = ended_at(step);
+    const Time left_out = steady_ ? steady_->time_of(static_cast<int>(step)) : Time();
+    steps.push_back(end - previous + left_out);
+    previous = end;
+  }
+  return steps;
+}
+
+FsdpResult Fsdp::result() const {
+  FsdpResult result;
+  result.copies = copies_;
+  result.tokens_per_rank_step = config_.sequences * config_.sequence;
+  result.operations_per_rank_step = static_cast<double>(plan_.operations);
+  result.model_flops_per_token = static_cast<double>(flops_per_token_);
+  result.steps = finished();
+  const auto ranks = static_cast<std::int64_t>(members_.size());
+  const Time last_began = result.steps.size() > 1 ? ended_at(result.steps.size() - 2) : Time();
+  bool checked = false;
+  std::int64_t wrong = 0;
+  for (const auto& member : members_) {
+    // A rank that ended the step before ahead of others began the last one before it counts: by waiting for
+    // parameters of theirs, or where it needs none by computing.
+    const Time early = config_.steps > 1 ? last_began - member->ends[member->ends.size() - 2] : Time();
+    const Time waited_early = std::min(early, member->first_wait);
+    result.compute += member->rank.accelerator.counters().busy - member->busy - (early - waited_early);
+    result.exposed_allgather += member->rank.accelerator.waited(kGathered) - member->waited_gather - waited_early;
+    (shards_ > 1 ? result.exposed_reduce_scatter : result.exposed_all_reduce) +=
+        member->rank.accelerator.waited(kScattered) - member->waited_scatter;
+    result.exposed_all_reduce += member->rank.accelerator.waited(kReduced) - member->waited_copies;
+    checked = checked || member->rank.store != nullptr;
+    wrong += member->wrong;
+    if (!member->offload) continue;
+    result.exposed_offload += member->offload->waited() - member->waited_offload;
+    result.remote_bytes = member->offload->remote_bytes();
+    wrong += member->offload->wrong();
+  }
+  if (steady_) result.left_out = steady_->left_out();
+  for (const LeftOutPieces& each : result.left_out) {
+    if (steady_->verifies() || each.step != config_.steps - 1) continue;
+    // In the order of ended().
+    result.compute += each.parts[0];
+    result.exposed_allgather += each.parts[1];
+    (shards_ > 1 ? result.exposed_reduce_scatter : result.exposed_all_reduce) += each.parts[2];
+    result.exposed_all_reduce += each.parts[3];
+  }
+  result.compute = result.compute / ranks;
+  result.exposed_allgather = result.exposed_allgather / ranks;
+  result.exposed_reduce_scatter = result.exposed_reduce_scatter / ranks;
+  result.exposed_all_reduce = result.exposed_all_reduce / ranks;
+  result.exposed_offload = result.exposed_offload / ranks;
+  result.other = result.steps.back() - result.compute - result.exposed_allgather - result.exposed_reduce_scatter -
+                 result.exposed_all_reduce - result.exposed_offload;
+  result.memory = memory_;
+  if (checked) result.wrong = wrong;
+  return result;
+}
+
+}  // namespace weft::schedules

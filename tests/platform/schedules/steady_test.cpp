@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// Blocks that are left out because they repeat.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "platforms/machine/machine.h"
+#include "sw/schedules/fsdp.h"
+#include "sw/schedules/steady.h"
+#include "tests/support/kernel.h"
+
+namespace weft {
+namespace {
+
+using platforms::Machine;
+using platforms::MachineConfig;
+using schedules::find_rows;
+using schedules::Fsdp;
+using schedules::FsdpConfig;
+using schedules::FsdpPlan;
+using schedules::FsdpResult;
+using schedules::FsdpStep;
+using schedules::SteadyConfig;
+using schedules::SteadyRow;
+
+TEST(SteadyRow, ComparesTheLastTwoStretchesOfAllRanks) {
+  SteadyRow row(2);
+  const auto end = [&row](std::size_t rank, std::int64_t at, std::int64_t waited) {
+    return row.end(rank, {Time(at), {Time(waited)}});
+  };
+  EXPECT_FALSE(end(0, 100, 0));
+  EXPECT_TRUE(end(1, 110, 5));
+  EXPECT_FALSE(row.has_periods(1));
+  EXPECT_FALSE(end(1, 1110, 10));
+  EXPECT_FALSE(end(1, 2110, 15));
+  EXPECT_TRUE(end(0, 1102, 8));
+  EXPECT_TRUE(end(0, 2100, 16));
+  ASSERT_TRUE(row.has_periods(1));
+  EXPECT_EQ(row.ended(), 3U);
+  const SteadyRow::Periods periods = row.periods(1);
+  EXPECT_EQ(periods.shortest, Time(998));
+  EXPECT_EQ(periods.longest, Time(1002));
+  EXPECT_DOUBLE_EQ(periods.differ, 4.0 / 1002);
+  EXPECT_EQ(row.end_of(2), Time(2110));
+  EXPECT_EQ(row.added(0, 0, 2), Time(26));
+}
+
+TEST(SteadyRow, ComparesWhatIsExposedAsWell) {
+  SteadyRow row(1);
+  for (const std::int64_t waited : {0, 10, 70})
+    row.end(0, {Time(waited == 0 ? 0 : waited == 10 ? 1000 : 2000), {Time(waited)}});
+  EXPECT_DOUBLE_EQ(row.periods(1).differ, 50.0 / 1000);
+}
+
+FsdpConfig blocks(std::int64_t layers) {
+  FsdpConfig config;
+  config.model = "nano";
+  config.sequences = 2;
+  config.sequence = 256;
+  config.layers = layers;
+  return config;
+}
+
+/// Whatever is left out: what remains is numbered as a step of fewer blocks is.
+TEST(FsdpStep, LessBlocksIsAStepOfFewer) {
+  const accelerator::ComputeConfig compute;
+  for (const bool reshards : {true, false}) {
+    FsdpConfig config = blocks(24);
+    config.reshard_after_forward = reshards;
+    const FsdpPlan plan(config, compute, 4);
+    FsdpStep step(plan, find_rows(plan), 0, 0, 0);
+    ASSERT_EQ(step.rows.size(), 2U);
+    step.leave_out(step.rows[0].begin + 3, 6);
+    step.leave_out(step.rows[1].begin + 4, 6);
+    config.layers = 18;
+    const FsdpPlan fewer(config, compute, 4);
+    const FsdpStep wanted(fewer, find_rows(fewer), 0, 0, 0);
+    ASSERT_EQ(step.stages.size(), wanted.stages.size());
+    ASSERT_EQ(step.gathers.size(), wanted.gathers.size());
+    ASSERT_EQ(step.scatters.size(), wanted.scatters.size());
+    for (std::size_t i = 0; i < wanted.stages.size(); ++i) {
+      EXPECT_EQ(step.stages[i].gathers_before, wanted.stages[i].gathers_before) << i;
+      EXPECT_EQ(step.stages[i].scatter, wanted.stages[i].scatter) << i;
+    }
+    for (std::size_t i = 0; i < wanted.gathers.size(); ++i) {
+      EXPECT_EQ(step.gathers[i].first_use, wanted.gathers[i].first_use) << i;
+      if (reshards) {
+        EXPECT_EQ(step.gathers[i].last_use, wanted.gathers[i].last_use) << i;
+        EXPECT_EQ(step.gathers[i].gather->buffer, wanted.gathers[i].gather->buffer) << i;
+      }
+    }
+    for (std::size_t i = 0; i < wanted.scatters.size(); ++i)
+      EXPECT_EQ(step.scatters[i].after, wanted.scatters[i].after);
+    for (std::size_t i = 0; i < wanted.rows.size(); ++i) {
+      EXPECT_EQ(step.rows[i].begin, wanted.rows[i].begin);
+      EXPECT_EQ(step.rows[i].end, wanted.rows[i].end);
+    }
+  }
+}
+
+struct Run {
+  FsdpResult result;
+  Time end;
+  int marks = 0;
+};
+
+Run run(const FsdpConfig& workload, double tolerance, bool verify = false) {
+  fresh_kernel();
+  MachineConfig config;
+  config.accelerators = 8;
+  config.per_node = 4;
+  Machine machine(config);
+  Fsdp fsdp(machine.ranks(), workload, config.collectives, config.accelerator.array.compute);
+  Run run;
+  if (tolerance > 0) {
+    fsdp.set_steady({tolerance, verify}, {[&run](std::size_t) { ++run.marks; }, [](std::size_t, std::size_t, int) {}});
+  }
+  fsdp.start();
+  machine.run();
+  run.result = fsdp.result();
+  run.end = machine.end();
+  return run;
+}
+
+double apart(Time a, Time b) {
+  return std::abs(to_seconds(a) - to_seconds(b)) / to_seconds(b);
+}
+
+TEST(Steady, IsTheWholeStepWithinItsBound) {
+  for (const int variant : {0, 1, 2, 3, 4}) {
+    SCOPED_TRACE(variant);
+    FsdpConfig config = blocks(40);
+    config.reshard_after_forward = variant != 1;
+    config.separate_streams = variant == 2;
+    config.shards = variant == 3 ? 4 : 0;
+    config.steps = variant == 4 ? 2 : 1;
+    const Run whole = run(config, 0);
+    const Run verified = run(config, 0.01, true);
+    EXPECT_EQ(verified.result.steps, whole.result.steps) << "all is simulated";
+    const Run steady = run(config, 0.01);
+    ASSERT_FALSE(steady.result.left_out.empty());
+    EXPECT_GT(steady.marks, 0);
+    EXPECT_LT(to_seconds(steady.end), 0.8 * to_seconds(whole.end));
+    ASSERT_EQ(steady.result.steps.size(), whole.result.steps.size());
+    Time bound;
+    Time off;
+    for (const auto& each : steady.result.left_out) bound += each.bound;
+    for (const auto& each : verified.result.left_out) off += each.off;
+    EXPECT_EQ(verified.result.left_out.size(), steady.result.left_out.size());
+    const Time step = whole.result.steps.back();
+    EXPECT_LT(apart(steady.result.steps.back(), step), 0.01);
+    EXPECT_LT(std::abs(to_seconds(off)), std::max(to_seconds(bound), 0.001 * to_seconds(step)));
+    EXPECT_NEAR(to_seconds(steady.result.compute), to_seconds(whole.result.compute), 0.01 * to_seconds(step));
+    EXPECT_NEAR(to_seconds(steady.result.exposed_allgather), to_seconds(whole.result.exposed_allgather),
+                0.01 * to_seconds(step));
+    EXPECT_NEAR(to_seconds(steady.result.exposed_reduce_scatter), to_seconds(whole.result.exposed_reduce_scatter),
+                0.01 * to_seconds(step));
+  }
+}
+
+TEST(Steady, LeavesNothingOutOfAFewBlocks) {
+  const Run whole = run(blocks(8), 0);
+  const Run steady = run(blocks(8), 0.01);
+  EXPECT_TRUE(steady.result.left_out.empty());
+  EXPECT_EQ(steady.result.steps, whole.result.steps);
+}
+
+}  // namespace
+}  // namespace weft
