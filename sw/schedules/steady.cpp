@@ -19,9 +19,8 @@ bool SteadyRow::end(std::size_t rank, Sample sample) {
 SteadyRow::Periods SteadyRow::periods(std::size_t length) const {
   const std::size_t last = ended_ - 1;
   Periods all{Time(INT64_MAX), Time(), 0};
-  for (const auto& samples : ranks_) {
-    for (const std::size_t to : {last, last - length}) {
-      const Time period = samples[to].at - samples[to - length].at;
+  for (const std::size_t to : {last, last - length}) {
+    for (const Time period : {end_of(to) - end_of(to - length), mean_end_of(to) - mean_end_of(to - length)}) {
       all.shortest = std::min(all.shortest, period);
       all.longest = std::max(all.longest, period);
     }
@@ -36,6 +35,13 @@ SteadyRow::Periods SteadyRow::periods(std::size_t length) const {
     all.differ = std::max(all.differ, std::abs(share(change)) / static_cast<double>(ranks_.size()));
   }
   return all;
+}
+
+Time SteadyRow::mean_end_of(std::size_t piece) const {
+  const Time first = ranks_.front()[piece].at;
+  Time sum;
+  for (const auto& samples : ranks_) sum += samples[piece].at - first;
+  return first + sum / static_cast<std::int64_t>(ranks_.size());
 }
 
 Time SteadyRow::end_of(std::size_t piece) const {

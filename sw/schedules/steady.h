@@ -36,7 +36,8 @@ class SteadyRow {
     Time at;
     std::vector<Time> parts;  ///< that add up since the beginning, such as the time for which it stood waiting
   };
-  /// Of all ranks and the last two stretches.
+  /// Of the last two stretches: from when the last rank ended a piece, and from the mean of when all did. Where these
+  /// are the same, ranks no longer draw apart or together; how far they are apart differs from piece to piece.
   struct Periods {
     Time shortest;
     Time longest;
@@ -53,6 +54,7 @@ class SteadyRow {
   [[nodiscard]] bool has_periods(std::size_t length) const { return ended_ > 2 * length; }
   /// Up to the last piece that all ranks have ended.
   [[nodiscard]] Periods periods(std::size_t length) const;
+  [[nodiscard]] Time mean_end_of(std::size_t piece) const;
   /// When the last rank ended the piece.
   [[nodiscard]] Time end_of(std::size_t piece) const;
   /// What was added to a part of all ranks between the ends of two pieces.
