@@ -281,7 +281,7 @@ int run(const RunOptions& options) {
 void add_steady(RunOptions& options) {
   std::vector<std::string>& overrides = options.platform.overrides;
   if (options.verify_steady) overrides.insert(overrides.begin(), "steady.verify=true");
-  if (options.steady || options.verify_steady) overrides.insert(overrides.begin(), "steady.tolerance=0.001");
+  if (options.steady || options.verify_steady) overrides.insert(overrides.begin(), "steady.tolerance=0.002");
 }
 
 int run_traces(const RunOptions& options) {
@@ -320,7 +320,7 @@ Command run_command(const Arguments& parent) {
   options->waves.add_to(app);
   app.add_flag("--json", options->json, "Print summary.json");
   app.add_flag("--steady", options->steady,
-               "Leave out blocks that repeat those before them, within 0.1 % (--set steady.tolerance=0.001)");
+               "Leave out blocks that repeat those before them, within 0.2 % (--set steady.tolerance=0.002)");
   app.add_flag("--verify-steady", options->verify_steady,
                "Simulate what would be left out, and tell how far off it would have been");
   return {app, [options] { return run_traces(*options); }};

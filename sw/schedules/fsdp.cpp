@@ -130,10 +130,11 @@ Fsdp::~Fsdp() = default;
 
 void Fsdp::set_steady(const SteadyConfig& steady, FsdpSteady::Hooks hooks) {
   if (!steady.is_on() || members_.front()->offload) return;
-  // These are ahead of the blocks that compute.
-  const int buffers = plan_.block_buffers < plan_.blocks() ? plan_.block_buffers : 0;
-  const int tail = 1 + std::max({config_.forward_prefetch, config_.backward_prefetch, buffers});
-  steady_ = std::make_unique<FsdpSteady>(steady, members_.size(), tail, std::move(hooks));
+  steady_ = std::make_unique<FsdpSteady>(
+      steady, plan_, GatherAhead{config_.forward_prefetch, config_.backward_prefetch}, members_.size(),
+      FsdpSteady::Schedule{[this](int step) { return held(step); },
+                           [this](int step, int from, int to) { leave_out(step, from, to); }},
+      std::move(hooks));
   if (probe_ != nullptr) steady_->record(*probe_);
 }
 
@@ -185,80 +186,63 @@ void Fsdp::enqueue(Member& member, std::uint32_t stream, const PlannedKernel& ke
   member.rank.accelerator.submit(kernel_command(stream, kernel.label, kernel.work));
 }
 
-FsdpStep& Fsdp::step(int number) {
-  while (static_cast<int>(steps_.size()) <= number) {
-    if (steps_.empty()) {
-      steps_.push_back(
-          std::make_unique<FsdpStep>(plan_, steady_ ? find_rows(plan_) : std::vector<FsdpStep::Row>(), 0, 0, 0));
-      continue;
-    }
-    const FsdpStep& last = *steps_.back();
-    steps_.push_back(std::make_unique<FsdpStep>(
-        plan_, steady_ ? find_rows(plan_) : std::vector<FsdpStep::Row>(), last.stages_before + last.stages.size() + 1,
-        last.gathers_before + last.gathers.size(), last.scatters_before + last.scatters.size()));
-  }
-  return *steps_[static_cast<std::size_t>(number)];
+std::uint64_t Fsdp::stage_of(int step, int stage) const {
+  return static_cast<std::uint64_t>(step) * (plan_.stages.size() + 1) + static_cast<std::uint64_t>(stage);
 }
 
-void Fsdp::begin(Member& member, int step, int stage) {
-  if (step > member.step) member.begun = -1;
-  member.step = std::max(member.step, step);
-  if (step == member.step) member.begun = std::max(member.begun, stage);
+std::uint64_t Fsdp::gather_of(int step, int index) const {
+  return static_cast<std::uint64_t>(step) * plan_.gathers.size() + static_cast<std::uint64_t>(index);
 }
 
-int Fsdp::furthest(int step) const {
-  int last = -1;
-  for (const auto& member : members_) {
-    last = std::max(last, member->step > step ? static_cast<int>(plan_.stages.size()) : member->begun);
-  }
-  return last;
+std::uint64_t Fsdp::scatter_of(int step, int index) const {
+  return static_cast<std::uint64_t>(step) * plan_.scatters.size() + static_cast<std::uint64_t>(index);
 }
 
 Task Fsdp::compute(Member& member) {
   firmware::CommandWindow& accelerator = member.rank.accelerator;
-  std::uint64_t stages = 0;
   for (int number = 0; number < config_.steps; ++number) {
-    FsdpStep& now = step(number);
-    begin(member, number, -1);
-    for (int i = 0; i < now.size(); ++i) {
+    for (int i = 0; i < static_cast<int>(plan_.stages.size()); ++i) {
       // The host runs ahead of the accelerator, but not without bound.
-      constexpr std::uint64_t kAhead = 4;
-      if (stages > kAhead) co_await member.stages.reach(stages - kAhead);
-      begin(member, number, i);
-      const FsdpStep::DoneStage& done = now.stages[static_cast<std::size_t>(i)];
-      const Stage& stage = *done.stage;
-      accelerator.wait(kComputeStream, kGathered, now.gathers_before + static_cast<std::uint64_t>(done.gathers_before));
+      constexpr std::uint64_t kAhead = 1;
+      const std::uint64_t place = stage_of(number, i);
+      if (!stages_.is_left_out(place)) co_await member.stages.reach(stages_.reached_before(place, kAhead));
+      if (stages_.is_left_out(place)) continue;
+      member.computing.to = place;
+      const Stage& stage = plan_.stages[static_cast<std::size_t>(i)];
+      accelerator.wait(kComputeStream, kGathered, gathers_.reached_before(gather_of(number, stage.gathers_before)));
       if (member.offload) member.offload->admit(number, stage);
       enqueue(member, kComputeStream, stage.kernels);
       if (!stage.tail.empty()) {
-        const std::uint64_t before = now.scatters_before + static_cast<std::uint64_t>(done.scatter);
-        if (before >= kScatterBuffers) accelerator.wait(kComputeStream, kScattered, before - kScatterBuffers + 1);
+        const std::uint64_t free = scatters_.reached_before(scatter_of(number, stage.scatter), kScatterBuffers - 1);
+        if (free > 0) accelerator.wait(kComputeStream, kScattered, free);
         enqueue(member, kComputeStream, stage.tail);
       }
-      accelerator.notify(kComputeStream, member.progress, ++stages);
+      accelerator.notify(kComputeStream, member.progress, place + 1);
     }
-    accelerator.wait(kComputeStream, replicates() ? kReduced : kScattered, now.scatters_before + now.scatters.size());
+    accelerator.wait(kComputeStream, replicates() ? kReduced : kScattered,
+                     scatters_.reached_before(scatter_of(number + 1, 0)));
     if (member.offload && member.offload->optimises()) {
       member.offload->optimise(number, [&](const PlannedKernel& kernel) { enqueue(member, kComputeStream, kernel); });
     } else {
       enqueue(member, kComputeStream, plan_.optimizer);
     }
     enqueue(member, kComputeStream, plan_.scaling);
-    accelerator.notify(kComputeStream, member.progress, ++stages);
+    member.computing.to = stage_of(number + 1, 0) - 1;
+    accelerator.notify(kComputeStream, member.progress, member.computing.to + 1);
   }
 }
 
 Task Fsdp::watch(Member& member) {
   for (int number = 0; number < config_.steps; ++number) {
-    FsdpStep& now = step(number);
     // The last one is the optimizer's.
-    for (int stage = 0; stage <= now.size(); ++stage) {
-      const std::uint64_t done = (co_await member.progress.next()).id;
+    for (std::uint64_t done = stage_of(number, 0); done < stage_of(number + 1, 0);) {
+      done = (co_await member.progress.next()).id;
       member.stages.set(done);
+      const auto stage = static_cast<int>(done - 1 - stage_of(number, 0));
       if (number == config_.steps - 1 && stage == 0) {
         member.first_wait = member.rank.accelerator.waited(kGathered) - member.waited_gather;
       }
-      if (steady_ && stage < now.size()) ended(member, number, stage);
+      if (steady_ && done < stage_of(number + 1, 0)) ended(member, number, stage);
     }
     member.ends.push_back(member.rank.processor->now());
     if (number == config_.steps - 2) {
@@ -271,56 +255,93 @@ Task Fsdp::watch(Member& member) {
   }
 }
 
-void Fsdp::ended(Member& member, int number, int stage) {
+void Fsdp::ended(Member& member, int step, int stage) {
+  // The stage after one that has ended begins by itself.
+  member.computing.to = std::max(member.computing.to, stage_of(step, stage) + 1);
   const auto& accelerator = member.rank.accelerator;
-  steady_->ended(step(number), number, stage, static_cast<std::size_t>(member.index),
+  steady_->ended(step, stage, static_cast<std::size_t>(member.index),
                  {member.rank.processor->now(),
-                  {accelerator.counters().busy, accelerator.waited(kGathered), accelerator.waited(kScattered),
-                   accelerator.waited(kReduced)}},
-                 [&] { return furthest(number); });
+                  accelerator.counters().busy,
+                  {accelerator.waited(kGathered), accelerator.waited(kScattered), accelerator.waited(kReduced)}});
 }
 
-std::uint64_t Fsdp::needed(const FsdpStep& step, int index) const {
-  const FsdpStep::DoneGather& gather = step.gathers[static_cast<std::size_t>(index)];
-  const int ahead = gather.gather->forward ? config_.forward_prefetch : config_.backward_prefetch;
-  int stage = std::max(0, gather.first_use - ahead);
-  // Its buffer is free when the one gathered there before has been used for the last time.
-  if (const int previous = index - plan_.block_buffers; gather.gather->buffer != 0 && previous > 0) {
-    stage = std::max(stage, step.gathers[static_cast<std::size_t>(previous)].last_use + 1);
+std::vector<FsdpSteady::Held> Fsdp::held(int step) const {
+  const auto in_step = [first = stage_of(step, 0)](std::uint64_t stage) {
+    return static_cast<int>(static_cast<std::int64_t>(stage) - static_cast<std::int64_t>(first));
+  };
+  std::vector<FsdpSteady::Held> all;
+  for (const auto& member : members_) {
+    for (const Member::Held& each : {member->computing, member->gathering})
+      all.push_back({in_step(each.from), in_step(each.to)});
   }
-  // Stages and, between steps, the optimizer, counted from the beginning.
-  return step.stages_before + static_cast<std::uint64_t>(stage);
+  return all;
+}
+
+void Fsdp::leave_out(int step, int from, int to) {
+  stages_.leave_out(stage_of(step, from), stage_of(step, to));
+  // Rows are of stages that each have what the others have.
+  const auto leave_out = [&](SparseOrder& order, const auto& of_plan, auto stage, auto number) {
+    const auto at = [&](int when) {
+      return static_cast<int>(
+          std::count_if(of_plan.begin(), of_plan.end(), [&](const auto& each) { return stage(each) < when; }));
+    };
+    order.leave_out(number(step, at(from)), number(step, at(to)));
+  };
+  leave_out(
+      gathers_, plan_.gathers, [](const Gather& each) { return each.first_use; },
+      [this](int of, int index) { return gather_of(of, index); });
+  leave_out(
+      scatters_, plan_.scatters, [](const Scatter& each) { return each.after; },
+      [this](int of, int index) { return scatter_of(of, index); });
+}
+
+std::uint64_t Fsdp::needed(int step, int index) const {
+  const Gather& gather = plan_.gathers[static_cast<std::size_t>(index)];
+  const int ahead = gather.forward ? config_.forward_prefetch : config_.backward_prefetch;
+  const std::uint64_t stage = std::max(
+      stage_of(step, 0), stages_.reached_before(stage_of(step, gather.first_use), static_cast<std::uint64_t>(ahead)));
+  // Its buffer is free when the one gathered there before has been used for the last time.
+  if (gather.buffer == 0) return stage;
+  const std::uint64_t previous =
+      gathers_.reached_before(gather_of(step, index), static_cast<std::uint64_t>(plan_.block_buffers) - 1);
+  if (previous <= gather_of(step, 1)) return stage;
+  const Gather& before = plan_.gathers[previous - 1 - gather_of(step, 0)];
+  return std::max(stage, stages_.reached_before(stage_of(step, before.last_use + 1)));
 }
 
 Task Fsdp::communicate(Member& member, bool gathers, bool scatters) {
   for (int number = 0; number < config_.steps; ++number) {
-    FsdpStep& now = step(number);
-    begin(member, number, -1);
     // Both lists are in the order of their stages; what is issued while a stage computes goes before what follows it.
     int g = 0;
     int s = 0;
+    if (gathers) member.gathering = {stage_of(number, 0), stage_of(number, 0)};
     if (gathers && plan_.scales > 0) {
-      co_await member.stages.reach(now.stages_before);
+      co_await member.stages.reach(stage_of(number, 0));
       co_await agree_on_scales(member, number);
     }
     for (;;) {
-      const bool has_gather = gathers && g < static_cast<int>(now.gathers.size());
-      const bool has_scatter = scatters && s < static_cast<int>(now.scatters.size());
+      while (gathers_.is_left_out(gather_of(number, g))) ++g;
+      while (scatters_.is_left_out(scatter_of(number, s))) ++s;
+      const bool has_gather = gathers && g < static_cast<int>(plan_.gathers.size());
+      const bool has_scatter = scatters && s < static_cast<int>(plan_.scatters.size());
       if (!has_gather && !has_scatter) break;
       std::uint64_t gather_at = UINT64_MAX;
       std::uint64_t scatter_at = UINT64_MAX;
+      std::uint64_t use = 0;
       if (has_gather) {
-        gather_at = needed(now, g);
-        begin(member, number, now.gathers[static_cast<std::size_t>(g)].first_use);
+        gather_at = needed(number, g);
+        use = stage_of(number, plan_.gathers[static_cast<std::size_t>(g)].first_use);
+        // The counter reaches the stage where the one before it ends. The use itself can be left out: what is gathered
+        // in its place is due at the same time.
+        member.gathering = {std::max<std::uint64_t>(gather_at, 1) - 1, std::max<std::uint64_t>(use, 1) - 1};
       }
-      if (has_scatter) {
-        const int after = now.scatters[static_cast<std::size_t>(s)].after;
-        scatter_at = now.stages_before + static_cast<std::uint64_t>(after) + 1;
-        begin(member, number, after);
-      }
+      if (has_scatter) scatter_at = stage_of(number, plan_.scatters[static_cast<std::size_t>(s)].after) + 1;
       co_await member.stages.reach(std::min(gather_at, scatter_at));
+      if (has_gather && gathers_.is_left_out(gather_of(number, g))) continue;
+      if (has_scatter && scatters_.is_left_out(scatter_of(number, s))) continue;
       // What both can start at: the gradients were there before the block that the parameters are ahead of began.
       if (gather_at < scatter_at) {
+        member.gathering.to = use;
         co_await gather(member, number, g++);
       } else {
         co_await scatter(member, number, s++);
@@ -349,15 +370,12 @@ Task Fsdp::agree_on_scales(Member& member, int step) {
 }
 
 Task Fsdp::gather(Member& member, int step, int index) {
-  const FsdpStep& now = this->step(step);
-  const Gather& job = *now.gathers[static_cast<std::size_t>(index)].gather;
-  const std::uint64_t done = now.gathers_before + static_cast<std::uint64_t>(index) + 1;
+  const Gather& job = plan_.gathers[static_cast<std::size_t>(index)];
   // Of float8, two at a time.
   const std::uint64_t unit = size_of(config_.parameter_type);
   const std::uint64_t bytes = job.bytes;
   const std::uint64_t buffer = member.gather_buffers[static_cast<std::size_t>(job.buffer)];
-  const auto seed = static_cast<std::uint64_t>(step) * 1000 +
-                    static_cast<std::uint64_t>(now.gathers[static_cast<std::size_t>(index)].planned);
+  const auto seed = static_cast<std::uint64_t>(step) * 1000 + static_cast<std::uint64_t>(index);
   Communicator& group = *gather_groups_[static_cast<std::size_t>(member.copy)];
   if (member.rank.store != nullptr) {
     check::fill_shard(*member.rank.store, config_.parameter_type, buffer, bytes, group.block(bytes, member.shard, unit),
@@ -377,7 +395,7 @@ Task Fsdp::gather(Member& member, int step, int index) {
   if (member.probe != nullptr) {
     member.probe->slice(member.gather_track, "allgather " + job.name, began, member.rank.processor->now());
   }
-  member.rank.accelerator.signal(kGathered, done);
+  member.rank.accelerator.signal(kGathered, gather_of(step, index) + 1);
 }
 
 Communicator& Fsdp::scatter_group(const Member& member) const {
@@ -386,28 +404,26 @@ Communicator& Fsdp::scatter_group(const Member& member) const {
 }
 
 Task Fsdp::scatter(Member& member, int step, int index) {
-  const FsdpStep& now = this->step(step);
-  const Scatter& job = *now.scatters[static_cast<std::size_t>(index)].scatter;
-  const int planned = now.scatters[static_cast<std::size_t>(index)].planned;
+  const Scatter& job = plan_.scatters[static_cast<std::size_t>(index)];
   const std::uint64_t unit = size_of(config_.reduce_type);
   const std::uint64_t bytes = job.elements * unit;
-  const std::uint64_t done = now.scatters_before + static_cast<std::uint64_t>(index) + 1;
-  const bool is_root = static_cast<std::size_t>(planned) + 1 == plan_.scatters.size();
+  const std::uint64_t done = scatter_of(step, index) + 1;
+  const bool is_root = static_cast<std::size_t>(index) + 1 == plan_.scatters.size();
   const std::uint64_t buffer = is_root ? member.root_gradients : member.scatter_buffers[(done - 1) % kScatterBuffers];
   if (member.rank.store != nullptr) {
-    check::fill_gradient(*member.rank.store, config_.reduce_type, buffer, bytes, gradient_seed(step, planned),
+    check::fill_gradient(*member.rank.store, config_.reduce_type, buffer, bytes, gradient_seed(step, index),
                          member.index, static_cast<int>(ranks_.size()));
   }
   co_await member.scatter_kernel.begin();
   const Time began = member.rank.processor->now();
   if (shards_ == 1) {
     if (copies_ > 1) co_await copy_groups_[0]->all_reduce(member.copy, buffer, bytes, config_.reduce_type);
-    check_sums(member, buffer, {0, bytes}, step, planned);
+    check_sums(member, buffer, {0, bytes}, step, index);
   } else {
     Communicator& group = scatter_group(member);
-    const std::uint64_t shard = member.gradients[static_cast<std::size_t>(planned)];
+    const std::uint64_t shard = member.gradients[static_cast<std::size_t>(index)];
     co_await group.reduce_scatter(member.shard, buffer, shard, bytes, config_.reduce_type);
-    if (copies_ == 1) check_sums(member, shard, group.block(bytes, member.shard, unit), step, planned);
+    if (copies_ == 1) check_sums(member, shard, group.block(bytes, member.shard, unit), step, index);
   }
   member.scatter_kernel.end();
   if (member.probe != nullptr) {
@@ -420,14 +436,13 @@ Task Fsdp::scatter(Member& member, int step, int index) {
 }
 
 Task Fsdp::replicate(Member& member) {
-  std::uint64_t done = 0;
   for (int number = 0; number < config_.steps; ++number) {
-    const FsdpStep& now = step(number);
-    for (std::size_t index = 0; index < now.scatters.size(); ++index) {
-      co_await member.scatters.reach(++done);
-      const FsdpStep::DoneScatter scatter = now.scatters[index];
-      co_await all_reduce(member, number, scatter.planned);
-      enqueue(member, kSumStream, scatter.scatter->sums);
+    for (int index = 0; index < static_cast<int>(plan_.scatters.size()); ++index) {
+      if (scatters_.is_left_out(scatter_of(number, index))) continue;
+      const std::uint64_t done = scatter_of(number, index) + 1;
+      co_await member.scatters.reach(done);
+      co_await all_reduce(member, number, index);
+      enqueue(member, kSumStream, plan_.scatters[static_cast<std::size_t>(index)].sums);
       member.rank.accelerator.signal(kSumStream, kReduced, done);
     }
   }

@@ -12,7 +12,7 @@
 #include "sw/firmware/rank.h"
 #include "sw/schedules/fsdp_plan.h"
 #include "sw/schedules/fsdp_steady.h"
-#include "sw/schedules/fsdp_step.h"
+#include "sw/schedules/steady.h"
 
 namespace weft::schedules {
 
@@ -105,12 +105,15 @@ class Fsdp {
   void enqueue(Member& member, std::uint32_t stream, const PlannedKernel& kernel);
   std::uint64_t allocate(Member& member, const std::string& what, std::uint64_t bytes);
   void allocate_state(Member& member);
-  [[nodiscard]] std::uint64_t needed(const FsdpStep& step, int index) const;
-  /// Begun when the first rank does; by then all ranks have ended what the one before it sends.
-  FsdpStep& step(int number);
-  /// That nothing up to the stage can be left out any more.
-  static void begin(Member& member, int step, int stage);
-  [[nodiscard]] int furthest(int step) const;
+  /// Stages of steps, with the optimizer as the last of each, counted from the beginning of the run.
+  [[nodiscard]] std::uint64_t stage_of(int step, int stage) const;
+  [[nodiscard]] std::uint64_t gather_of(int step, int index) const;
+  [[nodiscard]] std::uint64_t scatter_of(int step, int index) const;
+  /// The stage with which an Allgather is issued.
+  [[nodiscard]] std::uint64_t needed(int step, int index) const;
+  /// What of a step cannot be left out any more.
+  [[nodiscard]] std::vector<FsdpSteady::Held> held(int step) const;
+  void leave_out(int step, int from, int to);
   /// When the last rank had ended the step.
   [[nodiscard]] Time ended_at(std::size_t step) const;
   void ended(Member& member, int step, int stage);
@@ -127,7 +130,9 @@ class Fsdp {
   Groups copy_groups_;     ///< by shard; empty with one copy
   std::vector<std::unique_ptr<Member>> members_;
   std::vector<std::pair<std::string, std::uint64_t>> memory_;  ///< of the first rank
-  std::vector<std::unique_ptr<FsdpStep>> steps_;
+  SparseOrder stages_;
+  SparseOrder gathers_;
+  SparseOrder scatters_;
   std::unique_ptr<FsdpSteady> steady_;  ///< null where all is simulated
   Probe* probe_ = nullptr;
 };

@@ -20,6 +20,12 @@ inline constexpr std::uint32_t kReduced =
 
 /// One rank's part.
 struct Fsdp::Member {
+  /// Stages of the run, from one to another.
+  struct Held {
+    std::uint64_t from = 0;
+    std::uint64_t to = 0;
+  };
+
   int index;
   int copy;   ///< and its place in copy groups
   int shard;  ///< and its place in the others
@@ -38,9 +44,9 @@ struct Fsdp::Member {
   std::vector<std::uint64_t> gradients;  ///< the shard of each unit, in the order of ReduceScatters
   std::vector<Time> ends;
   std::int64_t wrong = 0;
-  // Of the step that it is in: the last stage that it has begun, or waits to begin.
-  int step = 0;
-  int begun = -1;
+  // Those that are computed or wait for that, and those for which something is gathered.
+  Held computing;
+  Held gathering;
   // Counters at the beginning of the last step.
   Time busy;
   Time waited_gather;

@@ -8,10 +8,7 @@
 namespace weft::schedules {
 
 double Fsdp::progress() const {
-  std::uint64_t left_out = 0;
-  for (const auto& step : steps_) left_out += plan_.stages.size() - step->stages.size();
-  const std::uint64_t all = (plan_.stages.size() + 1) * static_cast<std::uint64_t>(config_.steps);
-  return static_cast<double>(members_.front()->stages.value() + left_out) / static_cast<double>(all);
+  return static_cast<double>(members_.front()->stages.value()) / static_cast<double>(stage_of(config_.steps, 0));
 }
 
 Time Fsdp::ended_at(std::size_t step) const {
@@ -65,11 +62,11 @@ FsdpResult Fsdp::result() const {
   if (steady_) result.left_out = steady_->left_out();
   for (const LeftOutPieces& each : result.left_out) {
     if (steady_->verifies() || each.step != config_.steps - 1) continue;
+    result.compute += each.busy;
     // In the order of ended().
-    result.compute += each.parts[0];
-    result.exposed_allgather += each.parts[1];
-    (shards_ > 1 ? result.exposed_reduce_scatter : result.exposed_all_reduce) += each.parts[2];
-    result.exposed_all_reduce += each.parts[3];
+    result.exposed_allgather += each.waited[0];
+    (shards_ > 1 ? result.exposed_reduce_scatter : result.exposed_all_reduce) += each.waited[1];
+    result.exposed_all_reduce += each.waited[2];
   }
   result.compute = result.compute / ranks;
   result.exposed_allgather = result.exposed_allgather / ranks;

@@ -8,6 +8,26 @@
 
 namespace weft::schedules {
 
+const SparseOrder::Gap* SparseOrder::find(std::uint64_t number) const {
+  const auto gap = std::find_if(gaps_.begin(), gaps_.end(),
+                                [=](const Gap& each) { return number >= each.from && number < each.to; });
+  return gap == gaps_.end() ? nullptr : &*gap;
+}
+
+std::uint64_t SparseOrder::reached_before(std::uint64_t number, std::uint64_t but) const {
+  while (number > 0) {
+    if (const Gap* gap = find(number - 1); gap != nullptr) {
+      number = gap->from;
+    } else if (but > 0) {
+      --number;
+      --but;
+    } else {
+      break;
+    }
+  }
+  return number;
+}
+
 bool SteadyRow::end(std::size_t rank, Sample sample) {
   ranks_[rank].push_back(std::move(sample));
   const bool is_last =
@@ -18,21 +38,20 @@ bool SteadyRow::end(std::size_t rank, Sample sample) {
 
 SteadyRow::Periods SteadyRow::periods(std::size_t length) const {
   const std::size_t last = ended_ - 1;
-  Periods all{Time(INT64_MAX), Time(), 0};
-  for (const std::size_t to : {last, last - length}) {
-    for (const Time period : {end_of(to) - end_of(to - length), mean_end_of(to) - mean_end_of(to - length)}) {
-      all.shortest = std::min(all.shortest, period);
-      all.longest = std::max(all.longest, period);
-    }
-  }
+  const Time now = end_of(last) - end_of(last - length);
+  const Time before = end_of(last - length) - end_of(last - 2 * length);
+  const Time mean = mean_end_of(last) - mean_end_of(last - length);
+  Periods all{std::min(now, before), std::max(now, before), 0, std::max(now, mean) - std::min(now, mean)};
+  if (all.longest == Time()) return all;
   const auto share = [&all](Time time) {
     return static_cast<double>(time.count()) / static_cast<double>(all.longest.count());
   };
-  if (all.longest == Time()) return all;
   all.differ = share(all.longest - all.shortest);
-  for (std::size_t part = 0; part < parts(); ++part) {
-    const Time change = added(part, last - length, last) - added(part, last - 2 * length, last - length);
-    all.differ = std::max(all.differ, std::abs(share(change)) / static_cast<double>(ranks_.size()));
+  const std::vector<Time> waited_now = waited(last - length, last);
+  const std::vector<Time> waited_before = waited(last - 2 * length, last - length);
+  for (std::size_t i = 0; i < waited_now.size(); ++i) {
+    const double change = std::abs(share(waited_now[i] - waited_before[i])) / static_cast<double>(ranks_.size());
+    all.differ = std::max(all.differ, change);
   }
   return all;
 }
@@ -50,10 +69,18 @@ Time SteadyRow::end_of(std::size_t piece) const {
   return end;
 }
 
-Time SteadyRow::added(std::size_t part, std::size_t from, std::size_t to) const {
+Time SteadyRow::busy(std::size_t from, std::size_t to) const {
   Time sum;
-  for (const auto& samples : ranks_) sum += samples[to].parts[part] - samples[from].parts[part];
+  for (const auto& samples : ranks_) sum += samples[to].busy - samples[from].busy;
   return sum;
+}
+
+std::vector<Time> SteadyRow::waited(std::size_t from, std::size_t to) const {
+  std::vector<Time> sums(ranks_.front()[from].waited.size());
+  for (const auto& samples : ranks_) {
+    for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += samples[to].waited[i] - samples[from].waited[i];
+  }
+  return sums;
 }
 
 }  // namespace weft::schedules

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "hw/core/fields.h"
@@ -20,28 +21,51 @@ struct SteadyConfig {
   void fields(Visitor&& visit) {
     visit(
         "tolerance", tolerance,
-        "Blocks of a pass are left out once they repeat: on all ranks the last periods and their exposed times differ "
-        "by no more than this share of a period, such as 0.001 or \"0.1%\"; 0: all are simulated",
+        "Blocks of a pass are left out once they repeat: the last two periods of the last rank, and the mean times for "
+        "which ranks waited, differ by no more than this share of a period, such as 0.001 or \"0.1%\"; 0: all are "
+        "simulated",
         Range{0, 1});
     visit("verify", verify, "Simulate what would be left out, and tell how far off it would have been");
   }
 };
 
+/// Things that are done in the order of their numbers, but for those that are left out. A counter of them holds the
+/// number of the last one done and one more.
+class SparseOrder {
+ public:
+  void leave_out(std::uint64_t from, std::uint64_t to) { gaps_.push_back({from, to}); }
+  [[nodiscard]] bool is_left_out(std::uint64_t number) const { return find(number) != nullptr; }
+  /// What the counter has reached when all before `number` are done but the last so many.
+  [[nodiscard]] std::uint64_t reached_before(std::uint64_t number, std::uint64_t but = 0) const;
+
+ private:
+  struct Gap {
+    std::uint64_t from;
+    std::uint64_t to;
+  };
+  [[nodiscard]] const Gap* find(std::uint64_t number) const;
+
+  std::vector<Gap> gaps_;  ///< in the order in which they were left out
+};
+
 /// Equal pieces of work that ranks do one after the other, all in the same order: when each rank ended each piece, and
-/// whether they have settled. Durations are compared over stretches of so many pieces, since buffers are used in turn.
+/// whether they have settled. Durations are compared over stretches of so many pieces.
 class SteadyRow {
  public:
   /// Of a rank at the end of a piece.
   struct Sample {
     Time at;
-    std::vector<Time> parts;  ///< that add up since the beginning, such as the time for which it stood waiting
+    // Since the beginning.
+    Time busy;
+    std::vector<Time> waited;  ///< for one thing and another
   };
-  /// Of the last two stretches: from when the last rank ended a piece, and from the mean of when all did. Where these
-  /// are the same, ranks no longer draw apart or together; how far they are apart differs from piece to piece.
+  /// Of the last two stretches, each from when the last rank ended a piece until the last one ended another. That one
+  /// sets the pace: the others wait for it sooner or later.
   struct Periods {
     Time shortest;
     Time longest;
-    double differ = 0;  ///< by which these differ, or the mean of a part between the two: as a share of the longest
+    double differ = 0;  ///< by which these differ, or the mean of what ranks waited: as a share of the longest
+    Time drift;         ///< by which, in the last stretch, ranks drew apart or together: their mean against the last
   };
 
   explicit SteadyRow(std::size_t ranks) : ranks_(ranks) {}
@@ -57,9 +81,9 @@ class SteadyRow {
   [[nodiscard]] Time mean_end_of(std::size_t piece) const;
   /// When the last rank ended the piece.
   [[nodiscard]] Time end_of(std::size_t piece) const;
-  /// What was added to a part of all ranks between the ends of two pieces.
-  [[nodiscard]] Time added(std::size_t part, std::size_t from, std::size_t to) const;
-  [[nodiscard]] std::size_t parts() const { return ranks_.front().front().parts.size(); }
+  /// The sums over all ranks between the ends of two pieces.
+  [[nodiscard]] Time busy(std::size_t from, std::size_t to) const;
+  [[nodiscard]] std::vector<Time> waited(std::size_t from, std::size_t to) const;
 
  private:
   std::vector<std::vector<Sample>> ranks_;
@@ -73,10 +97,12 @@ struct LeftOutPieces {
   std::size_t row = 0;    ///< of the step
   std::size_t of = 0;     ///< pieces of the row
   std::size_t pieces = 0;
-  Time time;                ///< that they are taken to last
-  Time bound;               ///< by which that may be off, if periods go on to differ as they did
-  Time off;                 ///< by which it is, where it was simulated all the same
-  std::vector<Time> parts;  ///< sums over ranks
+  Time time;   ///< that they are taken to last
+  Time bound;  ///< by which that may be off, if periods go on to differ as they did
+  Time off;    ///< by which it is, where it was simulated all the same
+  // Sums over ranks, as SteadyRow's.
+  Time busy;
+  std::vector<Time> waited;
 };
 
 }  // namespace weft::schedules

@@ -198,9 +198,16 @@ FileKind kind_of(std::string_view bytes, bool has_more, std::string& members) {
 }  // namespace
 
 std::string_view without_blanks(std::string_view text) {
-  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
-  while (!text.empty() && is_layout(text.front())) text.remove_prefix(1);
-  return text;
+  // Files that were put together have marks in between, which are blanks of no width.
+  for (;;) {
+    if (text.starts_with(kByteOrderMark)) {
+      text.remove_prefix(kByteOrderMark.size());
+    } else if (!text.empty() && is_layout(text.front())) {
+      text.remove_prefix(1);
+    } else {
+      return text;
+    }
+  }
 }
 
 std::string_view without_comments(std::string_view text) {

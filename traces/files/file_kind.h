@@ -77,7 +77,7 @@ enum class FileKind : std::uint8_t {
 
 /// With which editors of some systems begin a file in UTF-8. It says nothing.
 inline constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-/// What comes behind such a mark and blanks.
+/// What comes behind such marks and blanks.
 [[nodiscard]] std::string_view without_blanks(std::string_view text);
 /// The same without comments of C++, which GOAL and files of Weft's own in JSON may have.
 [[nodiscard]] std::string_view without_comments(std::string_view text);

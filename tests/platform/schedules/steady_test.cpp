@@ -19,14 +19,15 @@ using schedules::Fsdp;
 using schedules::FsdpConfig;
 using schedules::FsdpPlan;
 using schedules::FsdpResult;
-using schedules::FsdpStep;
+using schedules::FsdpRow;
+using schedules::SparseOrder;
 using schedules::SteadyConfig;
 using schedules::SteadyRow;
 
 TEST(SteadyRow, ComparesTheLastTwoStretchesOfAllRanks) {
   SteadyRow row(2);
   const auto end = [&row](std::size_t rank, std::int64_t at, std::int64_t waited) {
-    return row.end(rank, {Time(at), {Time(waited)}});
+    return row.end(rank, {Time(at), Time(at - waited), {Time(waited)}});
   };
   EXPECT_FALSE(end(0, 100, 0));
   EXPECT_TRUE(end(1, 110, 5));
@@ -39,17 +40,19 @@ TEST(SteadyRow, ComparesTheLastTwoStretchesOfAllRanks) {
   EXPECT_EQ(row.ended(), 3U);
   const SteadyRow::Periods periods = row.periods(1);
   // By the last rank 1,000 each; by the mean from 105 by way of 1,106 to 2,105.
-  EXPECT_EQ(periods.shortest, Time(999));
-  EXPECT_EQ(periods.longest, Time(1001));
-  EXPECT_DOUBLE_EQ(periods.differ, 5.5 / 1001) << "the first rank waited for 8 both times, the other for 5";
+  EXPECT_EQ(periods.shortest, Time(1000));
+  EXPECT_EQ(periods.longest, Time(1000));
+  EXPECT_DOUBLE_EQ(periods.differ, 0) << "the first rank waited for 8 both times, the other for 5";
+  EXPECT_EQ(periods.drift, Time(1));
   EXPECT_EQ(row.end_of(2), Time(2110));
-  EXPECT_EQ(row.added(0, 0, 2), Time(26));
+  EXPECT_EQ(row.waited(0, 2), std::vector<Time>{Time(26)});
+  EXPECT_EQ(row.busy(0, 2), Time(4000 - 26));
 }
 
 TEST(SteadyRow, ComparesWhatIsExposedAsWell) {
   SteadyRow row(1);
   for (const std::int64_t waited : {0, 10, 70})
-    row.end(0, {Time(waited == 0 ? 0 : waited == 10 ? 1000 : 2000), {Time(waited)}});
+    row.end(0, {Time(waited == 0 ? 0 : waited == 10 ? 1000 : 2000), Time(), {Time(waited)}});
   EXPECT_DOUBLE_EQ(row.periods(1).differ, 50.0 / 1000);
 }
 
@@ -62,41 +65,46 @@ FsdpConfig blocks(std::int64_t layers) {
   return config;
 }
 
-/// Whatever is left out: what remains is numbered as a step of fewer blocks is.
-TEST(FsdpStep, LessBlocksIsAStepOfFewer) {
+TEST(SparseOrder, CountsWhatIsDone) {
+  SparseOrder order;
+  EXPECT_EQ(order.reached_before(5), 5U);
+  EXPECT_EQ(order.reached_before(5, 2), 3U);
+  EXPECT_EQ(order.reached_before(1, 3), 0U);
+  order.leave_out(7, 20);
+  order.leave_out(22, 30);
+  EXPECT_FALSE(order.is_left_out(6));
+  EXPECT_TRUE(order.is_left_out(7));
+  EXPECT_TRUE(order.is_left_out(19));
+  EXPECT_FALSE(order.is_left_out(20));
+  // The counter stands at 7 from when 6 is done until 20 is.
+  EXPECT_EQ(order.reached_before(20), 7U);
+  EXPECT_EQ(order.reached_before(21), 21U);
+  EXPECT_EQ(order.reached_before(21, 1), 7U);
+  EXPECT_EQ(order.reached_before(21, 2), 6U);
+  EXPECT_EQ(order.reached_before(30, 2), 7U);
+  EXPECT_EQ(order.reached_before(31, 3), 7U);
+}
+
+/// Blocks that are gathered and freed are alike but for the last one, whose parameters stay for its backward pass.
+TEST(FsdpRows, AreOfEqualBlocks) {
   const accelerator::ComputeConfig compute;
-  for (const bool reshards : {true, false}) {
-    FsdpConfig config = blocks(24);
-    config.reshard_after_forward = reshards;
-    const FsdpPlan plan(config, compute, 4);
-    FsdpStep step(plan, find_rows(plan), 0, 0, 0);
-    ASSERT_EQ(step.rows.size(), 2U);
-    step.leave_out(step.rows[0].begin + 3, 6);
-    step.leave_out(step.rows[1].begin + 4, 6);
-    config.layers = 18;
-    const FsdpPlan fewer(config, compute, 4);
-    const FsdpStep wanted(fewer, find_rows(fewer), 0, 0, 0);
-    ASSERT_EQ(step.stages.size(), wanted.stages.size());
-    ASSERT_EQ(step.gathers.size(), wanted.gathers.size());
-    ASSERT_EQ(step.scatters.size(), wanted.scatters.size());
-    for (std::size_t i = 0; i < wanted.stages.size(); ++i) {
-      EXPECT_EQ(step.stages[i].gathers_before, wanted.stages[i].gathers_before) << i;
-      EXPECT_EQ(step.stages[i].scatter, wanted.stages[i].scatter) << i;
-    }
-    for (std::size_t i = 0; i < wanted.gathers.size(); ++i) {
-      EXPECT_EQ(step.gathers[i].first_use, wanted.gathers[i].first_use) << i;
-      if (reshards) {
-        EXPECT_EQ(step.gathers[i].last_use, wanted.gathers[i].last_use) << i;
-        EXPECT_EQ(step.gathers[i].gather->buffer, wanted.gathers[i].gather->buffer) << i;
-      }
-    }
-    for (std::size_t i = 0; i < wanted.scatters.size(); ++i)
-      EXPECT_EQ(step.scatters[i].after, wanted.scatters[i].after);
-    for (std::size_t i = 0; i < wanted.rows.size(); ++i) {
-      EXPECT_EQ(step.rows[i].begin, wanted.rows[i].begin);
-      EXPECT_EQ(step.rows[i].end, wanted.rows[i].end);
-    }
-  }
+  FsdpConfig config = blocks(24);
+  const auto rows_of = [&] { return find_rows(FsdpPlan(config, compute, 4), {1, 1}); };
+  std::vector<FsdpRow> rows = rows_of();
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0].begin, 1);
+  EXPECT_EQ(rows[0].end, 24) << "stage 24 is the last block";
+  EXPECT_TRUE(rows[0].forward);
+  EXPECT_EQ(rows[1].begin, 27) << "stage 26 is its backward pass";
+  EXPECT_EQ(rows[1].end, 49) << "nothing is gathered beside the last one";
+  EXPECT_FALSE(rows[1].forward);
+  config.reshard_after_forward = false;
+  rows = rows_of();
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0].end, 24) << "all stay; nothing is gathered beside the last one";
+  EXPECT_EQ(rows[1].begin, 26);
+  config.layers = 5;
+  EXPECT_TRUE(rows_of().empty()) << "too few";
 }
 
 struct Run {

@@ -108,6 +108,7 @@ TEST_F(FileKindTest, IsToldByTheFirstBytes) {
       {"nodes 8\nTier 0\n", FileKind::kHtsimTree},
       {"Nodes of a graph\n", FileKind::kText},
       {"PAGE 3\n", FileKind::kText},
+      {"# put together\n\xEF\xBB\xBF\n", FileKind::kText},
       {"a,linked\n1,2\n", FileKind::kCsv},
       {R"({"metadata": {}, "nodes": []})" + std::string(9, '\0'), FileKind::kChakraJson},
       {R"({"a": 1})", FileKind::kJson},
