@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "platforms/machine/machine.h"
+#include "platforms/results/format.h"
 #include "sw/schedules/fsdp.h"
 #include "sw/schedules/steady.h"
 #include "tests/support/kernel.h"
@@ -14,6 +15,7 @@ namespace {
 
 using platforms::Machine;
 using platforms::MachineConfig;
+using platforms::to_seconds;
 using schedules::find_rows;
 using schedules::Fsdp;
 using schedules::FsdpConfig;
@@ -23,6 +25,7 @@ using schedules::FsdpRow;
 using schedules::SparseOrder;
 using schedules::SteadyConfig;
 using schedules::SteadyRow;
+using test::fresh_kernel;
 
 TEST(SteadyRow, ComparesTheLastTwoStretchesOfAllRanks) {
   SteadyRow row(2);
@@ -107,20 +110,20 @@ TEST(FsdpRows, AreOfEqualBlocks) {
   EXPECT_TRUE(rows_of().empty()) << "too few";
 }
 
-struct Run {
+struct Ended {
   FsdpResult result;
   Time end;
   int marks = 0;
 };
 
-Run run(const FsdpConfig& workload, double tolerance, bool verify = false) {
+Ended run(const FsdpConfig& workload, double tolerance, bool verify = false) {
   fresh_kernel();
   MachineConfig config;
   config.accelerators = 8;
   config.per_node = 4;
   Machine machine(config);
   Fsdp fsdp(machine.ranks(), workload, config.collectives, config.accelerator.array.compute);
-  Run run;
+  Ended run;
   if (tolerance > 0) {
     fsdp.set_steady({tolerance, verify}, {[&run](std::size_t) { ++run.marks; }, [](std::size_t, std::size_t, int) {}});
   }
@@ -143,10 +146,10 @@ TEST(Steady, IsTheWholeStepWithinItsBound) {
     config.separate_streams = variant == 2;
     config.shards = variant == 3 ? 4 : 0;
     config.steps = variant == 4 ? 2 : 1;
-    const Run whole = run(config, 0);
-    const Run verified = run(config, 0.01, true);
+    const Ended whole = run(config, 0);
+    const Ended verified = run(config, 0.01, true);
     EXPECT_EQ(verified.result.steps, whole.result.steps) << "all is simulated";
-    const Run steady = run(config, 0.01);
+    const Ended steady = run(config, 0.01);
     ASSERT_FALSE(steady.result.left_out.empty());
     EXPECT_GT(steady.marks, 0);
     EXPECT_LT(to_seconds(steady.end), 0.8 * to_seconds(whole.end));
@@ -168,8 +171,8 @@ TEST(Steady, IsTheWholeStepWithinItsBound) {
 }
 
 TEST(Steady, LeavesNothingOutOfAFewBlocks) {
-  const Run whole = run(blocks(8), 0);
-  const Run steady = run(blocks(8), 0.01);
+  const Ended whole = run(blocks(8), 0);
+  const Ended steady = run(blocks(8), 0.01);
   EXPECT_TRUE(steady.result.left_out.empty());
   EXPECT_EQ(steady.result.steps, whole.result.steps);
 }
