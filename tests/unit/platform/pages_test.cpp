@@ -17,9 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Those of which this test knows nothing.
-const std::set<std::string> kOthers = {"docs/models.md", "docs/accuracy.md"};
-
 struct Link {
   std::string page;
   int line = 0;
@@ -73,7 +70,6 @@ std::string file_of(const Link& link) {
 TEST(Pages, HaveLinksThatLeadSomewhere) {
   int followed = 0;
   for (const std::string& page : test::page_names()) {
-    if (kOthers.contains(page)) continue;
     for (const Link& link : links_of(page)) {
       SCOPED_TRACE(page + ":" + std::to_string(link.line) + ": " + link.target);
       const std::string file = file_of(link);
@@ -107,8 +103,7 @@ TEST(Pages, AreShort) {
   constexpr std::size_t kLongest = 300;
   const std::set<std::string> generated = {"docs/reference/configuration.md", "docs/reference/commands.md"};
   for (const std::string& page : test::page_names()) {
-    if (!generated.contains(page) && !kOthers.contains(page))
-      EXPECT_LE(test::lines_of_page(page).size(), kLongest) << page;
+    if (!generated.contains(page)) EXPECT_LE(test::lines_of_page(page).size(), kLongest) << page;
   }
 }
 
