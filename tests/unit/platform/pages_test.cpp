@@ -103,7 +103,8 @@ TEST(Pages, AreShort) {
   constexpr std::size_t kLongest = 300;
   const std::set<std::string> generated = {"docs/reference/configuration.md", "docs/reference/commands.md"};
   for (const std::string& page : test::page_names()) {
-    if (!generated.contains(page)) EXPECT_LE(test::lines_of_page(page).size(), kLongest) << page;
+    if (generated.contains(page)) continue;
+    EXPECT_LE(test::lines_of_page(page).size(), kLongest) << page;
   }
 }
 
