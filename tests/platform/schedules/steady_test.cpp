@@ -171,8 +171,8 @@ TEST(Steady, IsTheWholeStepWithinItsBound) {
 }
 
 TEST(Steady, LeavesNothingOutOfAFewBlocks) {
-  const Ended whole = run(blocks(8), 0);
-  const Ended steady = run(blocks(8), 0.01);
+  const Ended whole = run(blocks(6), 0);
+  const Ended steady = run(blocks(6), 0.01);
   EXPECT_TRUE(steady.result.left_out.empty());
   EXPECT_EQ(steady.result.steps, whole.result.steps);
 }
