@@ -14,6 +14,7 @@
 #include "platforms/cli/shell/command_page.h"
 #include "platforms/commands/command.h"
 #include "platforms/config/field_visitor.h"
+#include "platforms/config/text.h"
 #include "platforms/jobs/job_kind.h"
 #include "platforms/jobs/platform_schema.h"
 #include "platforms/machine/machine.h"
@@ -30,17 +31,8 @@ struct DescribeOptions {
   bool json = false;
 };
 
-std::string cell(const std::string& text) {
-  std::string escaped;
-  for (const char c : text) {
-    if (c == '|') escaped += '\\';
-    escaped += c;
-  }
-  return escaped;
-}
-
 std::string code(const std::string& text) {
-  return text.empty() ? "" : "`" + cell(text) + "`";
+  return text.empty() ? "" : "`" + markdown_cell(text) + "`";
 }
 
 /// A table of the fields in Markdown; a field that is itself a Config says which part can stand for it.
@@ -49,8 +41,8 @@ std::string table(const std::vector<FieldDoc>& fields) {
   for (const FieldDoc& field : fields) {
     const std::string type =
         field.part_kind.empty() ? field.type : field.type + " or a part of kind `" + field.part_kind + "`";
-    text += fmt::format("| `{}` | {} | {} | {} | {} |\n", field.path, cell(type), code(field.default_text),
-                        cell(field.limits), cell(field.doc));
+    text += fmt::format("| `{}` | {} | {} | {} | {} |\n", field.path, markdown_cell(type), code(field.default_text),
+                        markdown_cell(field.limits), markdown_cell(field.doc));
   }
   return text;
 }

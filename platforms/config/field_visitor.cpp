@@ -31,7 +31,7 @@ std::optional<double> number_of(const json& value) {
   const auto& text = value.get_ref<const std::string&>();
   double read = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), read);
-  if (error != std::errc() || std::string_view(end) != "%") return std::nullopt;
+  if (error != std::errc() || std::string_view(end) != "%" || !std::isfinite(read)) return std::nullopt;
   return read / 100;
 }
 

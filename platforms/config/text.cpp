@@ -60,6 +60,15 @@ std::string in_quotes(std::string_view text) {
   return '"' + traces::one_line(text, kLongest) + '"';
 }
 
+std::string markdown_cell(std::string_view text) {
+  std::string cell;
+  for (const char c : text) {
+    if (c == '|') cell += '\\';
+    cell += c == '\n' ? ' ' : c;
+  }
+  return cell;
+}
+
 std::string join_path(std::string_view path, std::string_view key) {
   if (path.empty()) return std::string(key);
   if (key.empty()) return std::string(path);

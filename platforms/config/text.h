@@ -25,6 +25,9 @@ std::string in_quotes(std::string_view text);
 /// else nothing.
 std::string units_in_brackets(const std::invalid_argument& error);
 
+/// The text in a cell of a table in Markdown.
+std::string markdown_cell(std::string_view text);
+
 /// "fabric" and "link" to "fabric.link"; either may be empty.
 std::string join_path(std::string_view path, std::string_view key);
 

@@ -155,10 +155,10 @@ class FsdpJob final : public Job {
   }
   [[nodiscard]] std::string simulates_all() const override {
     const MachineConfig& config = machine_->config();
-    if (config.data) return "with --data every byte moves";
-    if (config_.offload.activations || config_.offload.optimizer) return "of what is offloaded all is simulated";
+    if (config.data) return "with --data all bytes move";
+    if (config_.offload.activations || config_.offload.optimizer) return "with offload all blocks are simulated";
     if (!config.fabric.faults.empty() || !config.scale_up.fabric.faults.empty())
-      return "faults have times of their own";
+      return "faults happen at times of their own";
     return "";
   }
   void start() override { fsdp_->start(); }

@@ -278,21 +278,16 @@ std::vector<FsdpSteady::Held> Fsdp::held(int step) const {
 }
 
 void Fsdp::leave_out(int step, int from, int to) {
+  const auto is_out = [=](int stage) { return stage >= from && stage < to; };
   stages_.leave_out(stage_of(step, from), stage_of(step, to));
-  // Rows are of stages that each have what the others have.
-  const auto leave_out = [&](SparseOrder& order, const auto& of_plan, auto stage, auto number) {
-    const auto at = [&](int when) {
-      return static_cast<int>(
-          std::count_if(of_plan.begin(), of_plan.end(), [&](const auto& each) { return stage(each) < when; }));
-    };
-    order.leave_out(number(step, at(from)), number(step, at(to)));
-  };
-  leave_out(
-      gathers_, plan_.gathers, [](const Gather& each) { return each.first_use; },
-      [this](int of, int index) { return gather_of(of, index); });
-  leave_out(
-      scatters_, plan_.scatters, [](const Scatter& each) { return each.after; },
-      [this](int of, int index) { return scatter_of(of, index); });
+  for (int i = 0; i < static_cast<int>(plan_.gathers.size()); ++i) {
+    if (is_out(plan_.gathers[static_cast<std::size_t>(i)].first_use))
+      gathers_.leave_out(gather_of(step, i), gather_of(step, i + 1));
+  }
+  for (int i = 0; i < static_cast<int>(plan_.scatters.size()); ++i) {
+    if (is_out(plan_.scatters[static_cast<std::size_t>(i)].after))
+      scatters_.leave_out(scatter_of(step, i), scatter_of(step, i + 1));
+  }
 }
 
 std::uint64_t Fsdp::needed(int step, int index) const {

@@ -55,9 +55,10 @@ void FsdpSteady::ended(int step, int stage, std::size_t rank, SteadyRow::Sample 
     row.stretch = settled_stretch(*of, row);
     if (row.stretch > 0) decide(step, *of, stage, row);
   }
-  if (row.from == row.to) return;
-  if (stage == row.from - 1) account(step, place, stage, row);
-  if (config_.verify && stage == row.to - 1) verify(step, place, row);
+  if (row.from != row.to && stage == row.from - 1) account(step, place, stage, row);
+  if (row.from != row.to && config_.verify && stage == row.to - 1) verify(step, place, row);
+  const int last = row.to == of->end && !config_.verify ? row.from - 1 : of->end - 1;
+  if (stage == last) rows_.erase({step, place});
 }
 
 std::size_t FsdpSteady::settled_stretch(const FsdpRow& of, const Row& row) const {

@@ -2,16 +2,28 @@
 #include "sw/schedules/steady.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <utility>
 
 namespace weft::schedules {
 
+void SparseOrder::leave_out(std::uint64_t from, std::uint64_t to) {
+  assert(gaps_.empty() || gaps_.back().to <= from);
+  if (!gaps_.empty() && gaps_.back().to == from) {
+    gaps_.back().to = to;
+  } else {
+    gaps_.push_back({from, to});
+  }
+}
+
 const SparseOrder::Gap* SparseOrder::find(std::uint64_t number) const {
-  const auto gap = std::find_if(gaps_.begin(), gaps_.end(),
-                                [=](const Gap& each) { return number >= each.from && number < each.to; });
-  return gap == gaps_.end() ? nullptr : &*gap;
+  const auto behind = std::upper_bound(gaps_.begin(), gaps_.end(), number,
+                                       [](std::uint64_t each, const Gap& gap) { return each < gap.from; });
+  if (behind == gaps_.begin() || std::prev(behind)->to <= number) return nullptr;
+  return &*std::prev(behind);
 }
 
 std::uint64_t SparseOrder::reached_before(std::uint64_t number, std::uint64_t but) const {

@@ -33,7 +33,8 @@ struct SteadyConfig {
 /// number of the last one done and one more.
 class SparseOrder {
  public:
-  void leave_out(std::uint64_t from, std::uint64_t to) { gaps_.push_back({from, to}); }
+  /// From one number to before another; none is below those that were left out before.
+  void leave_out(std::uint64_t from, std::uint64_t to);
   [[nodiscard]] bool is_left_out(std::uint64_t number) const { return find(number) != nullptr; }
   /// What the counter has reached when all before `number` are done but the last so many.
   [[nodiscard]] std::uint64_t reached_before(std::uint64_t number, std::uint64_t but = 0) const;
@@ -45,7 +46,7 @@ class SparseOrder {
   };
   [[nodiscard]] const Gap* find(std::uint64_t number) const;
 
-  std::vector<Gap> gaps_;  ///< in the order in which they were left out
+  std::vector<Gap> gaps_;  ///< ascending, none next to another
 };
 
 /// Equal pieces of work that ranks do one after the other, all in the same order: when each rank ended each piece, and

@@ -10,18 +10,8 @@
 namespace weft::platforms {
 namespace {
 
-std::string table_cell(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    // Of these the first would end the cell, the second begin a tag.
-    if (c == '|' || c == '<') result += '\\';
-    result += c;
-  }
-  return result;
-}
-
 std::string table_code(std::string_view text) {
-  return text.empty() ? "" : fmt::format("`{}`", table_cell(text));
+  return text.empty() ? "" : fmt::format("`{}`", markdown_cell(text));
 }
 
 std::string option_names(const OptionTable& option) {
@@ -37,7 +27,7 @@ std::string option_value(const OptionTable& option) {
 }
 
 std::string option_row(const OptionTable& option) {
-  std::string doc = table_cell(option.doc);
+  std::string doc = markdown_cell(option.doc);
   std::string choices;
   for (const std::string& choice : option.choices) choices += (choices.empty() ? ": " : ", ") + table_code(choice);
   if (option.is_required) choices += " (required)";

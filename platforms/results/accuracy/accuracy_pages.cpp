@@ -11,6 +11,7 @@
 #include <set>
 #include <sstream>
 
+#include "platforms/config/text.h"
 #include "platforms/results/accuracy/accuracy_plot.h"
 
 namespace weft::platforms {
@@ -27,18 +28,9 @@ constexpr std::size_t kWorstRows = 40;
 
 using Cells = std::vector<std::string>;
 
-std::string cell_of(const std::string& text) {
-  std::string escaped;
-  for (const char c : text) {
-    if (c == '|') escaped += '\\';
-    escaped += c == '\n' ? ' ' : c;
-  }
-  return escaped;
-}
-
 std::string line_of_table(const Cells& cells) {
   std::string text = "|";
-  for (const std::string& cell : cells) text += " " + cell_of(cell) + " |";
+  for (const std::string& cell : cells) text += " " + markdown_cell(cell) + " |";
   return text + "\n";
 }
 

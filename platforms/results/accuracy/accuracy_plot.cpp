@@ -9,6 +9,8 @@
 #include <set>
 #include <sstream>
 
+#include "platforms/results/pictures/svg.h"
+
 namespace weft::platforms {
 namespace {
 
@@ -21,20 +23,9 @@ constexpr std::size_t kMostBars = 12;  // where points would say nothing
 constexpr const char* kGood = "#3568a8";
 constexpr const char* kBad = "#d02020";
 
-std::string escaped(const std::string& text) {
-  std::string safe;
-  for (const char c : text) {
-    safe += c == '&' ? "&amp;" : c == '<' ? "&lt;" : c == '>' ? "&gt;" : std::string(1, c);
-  }
-  return safe;
-}
-
 std::string beginning(double width, double height, const std::string& title) {
-  return fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:.0f} {1:.0f}\" width=\"{0:.0f}\" height=\"{1:.0f}\" "
-      "font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n"
-      "<text x=\"14\" y=\"20\" font-size=\"13\">{2}</text>\n",
-      width, height, escaped(title));
+  return svg_beginning(0, 0, width, height, "font-size=\"12\"") +
+         fmt::format("<text x=\"14\" y=\"20\" font-size=\"13\">{}</text>\n", svg_text(title));
 }
 
 const char* verdict_colour(const PublishedResult& result) {
@@ -84,7 +75,7 @@ std::string units_of(const std::vector<PublishedResult>& rows) {
     if (result.row.unit.empty() || !units.insert(result.row.unit).second) continue;
     text += (text.empty() ? ", " : " or ") + result.row.unit;
   }
-  return escaped(text);
+  return svg_text(text);
 }
 
 bool is_on_axes(const PublishedResult& result) {
@@ -129,7 +120,7 @@ std::vector<std::string> labels(const std::vector<PublishedResult>& rows) {
     }
     constexpr std::size_t kLongest = 56;
     if (label.size() > kLongest) label = label.substr(0, kLongest - 3) + "...";
-    all.push_back(escaped(label));
+    all.push_back(svg_text(label));
   }
   return all;
 }

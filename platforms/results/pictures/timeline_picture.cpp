@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "platforms/results/format.h"
+#include "platforms/results/pictures/svg.h"
 
 namespace weft::platforms {
 namespace {
@@ -71,11 +72,8 @@ std::string TimelinePicture::svg() const {
   const double height = kTop + kPitch * static_cast<double>(rows_.size()) + 24;
   const double scale = end_ > Time() ? kWidth / static_cast<double>(end_.count()) : 0;
   const auto x = [scale](Time at) { return kLeft + static_cast<double>(at.count()) * scale; };
-  std::string text = fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:.0f} {1:.0f}\" width=\"{0:.0f}\" height=\"{1:.0f}\" "
-      "font-family=\"sans-serif\" font-size=\"11\">\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n"
-      "<text x=\"12\" y=\"18\" font-size=\"12\">{2}</text>\n",
-      kLeft + kWidth + 30, height, title_);
+  std::string text = svg_beginning(0, 0, kLeft + kWidth + 30, height, "font-size=\"11\"") +
+                     fmt::format("<text x=\"12\" y=\"18\" font-size=\"12\">{}</text>\n", svg_text(title_));
 
   const auto draw = [&](const Bars& bars, double top, double thick, const char* colour) {
     text += fmt::format("<path fill=\"{}\" d=\"", colour);
@@ -106,7 +104,7 @@ std::string TimelinePicture::svg() const {
   }
   for (std::size_t i = 0; i < rows_.size(); ++i) {
     const double top = kTop + kPitch * static_cast<double>(i);
-    text += fmt::format("<text x=\"12\" y=\"{:.0f}\">{}</text>\n", top + 13, rows_[i].name);
+    text += fmt::format("<text x=\"12\" y=\"{:.0f}\">{}</text>\n", top + 13, svg_text(rows_[i].name));
     draw(in_order(rows_[i].bars), top, kBar, kColours[i % kColours.size()]);
     if (i != 0) continue;
     Bars idle;

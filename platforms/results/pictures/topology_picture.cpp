@@ -10,6 +10,8 @@
 #include <set>
 #include <utility>
 
+#include "platforms/results/pictures/svg.h"
+
 namespace weft::platforms {
 namespace {
 
@@ -60,11 +62,7 @@ class Painter {
   }
 
   std::string operator()() {
-    text_ = fmt::format(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"{0:.0f} {1:.0f} {2:.0f} {3:.0f}\" width=\"{2:.0f}\" "
-        "height=\"{3:.0f}\" font-family=\"sans-serif\" font-size=\"9\" text-anchor=\"middle\">\n"
-        "<rect x=\"{0:.0f}\" y=\"{1:.0f}\" width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n",
-        low_.x, low_.y, high_.x - low_.x, high_.y - low_.y);
+    text_ = svg_beginning(low_.x, low_.y, high_.x - low_.x, high_.y - low_.y, "font-size=\"9\" text-anchor=\"middle\"");
     caption();
     frames();
     lines();
@@ -194,12 +192,14 @@ class Painter {
     for (const Layout::Box& box : layout_.boxes) {
       text_ += fmt::format(
           "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.0f}\" height=\"{:.0f}\" rx=\"3\"><title>{}</title></rect>\n",
-          box.at.x - box.width / 2, box.at.y - Layout::kBoxHeight / 2, box.width, Layout::kBoxHeight, box.name);
+          box.at.x - box.width / 2, box.at.y - Layout::kBoxHeight / 2, box.width, Layout::kBoxHeight,
+          svg_text(box.name));
     }
     text_ += "</g>\n";
     for (const Layout::Box& box : layout_.boxes) {
       if (!box.label.empty()) {
-        text_ += fmt::format("<text x=\"{:.0f}\" y=\"{:.0f}\">{}</text>\n", box.at.x, box.at.y + 3, box.label);
+        text_ +=
+            fmt::format("<text x=\"{:.0f}\" y=\"{:.0f}\">{}</text>\n", box.at.x, box.at.y + 3, svg_text(box.label));
       }
       if (!box.ends.empty()) ends(box);
     }

@@ -86,6 +86,9 @@ TEST(SparseOrder, CountsWhatIsDone) {
   EXPECT_EQ(order.reached_before(21, 2), 6U);
   EXPECT_EQ(order.reached_before(30, 2), 7U);
   EXPECT_EQ(order.reached_before(31, 3), 7U);
+  order.leave_out(30, 35);
+  EXPECT_TRUE(order.is_left_out(34));
+  EXPECT_EQ(order.reached_before(35), 22U);
 }
 
 /// Blocks that are gathered and freed are alike but for the last one, whose parameters stay for its backward pass.

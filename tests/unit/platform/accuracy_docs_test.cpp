@@ -8,13 +8,13 @@
 #include <cctype>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "platforms/results/accuracy/accuracy_pages.h"
+#include "tests/support/files.h"
 #include "traces/csv.h"
 #include "traces/published_table.h"
 
@@ -25,13 +25,6 @@ namespace fs = std::filesystem;
 
 const fs::path kTables = WEFT_SOURCE_DIR "/traces/published";
 const fs::path kPages = WEFT_SOURCE_DIR "/docs/accuracy";
-
-std::string text_of(const fs::path& file) {
-  std::ifstream stream(file);
-  std::ostringstream text;
-  text << stream.rdbuf();
-  return text.str();
-}
 
 /// By suite.
 std::map<std::string, std::vector<traces::PublishedRow>> published() {
@@ -46,13 +39,13 @@ std::map<std::string, std::vector<traces::PublishedRow>> published() {
 TEST(AccuracyDocs, HaveTheRowsOfTheTables) {
   const auto suites = published();
   EXPECT_GT(suites.size(), 40U);
-  const std::string summary = text_of(kPages / "README.md");
+  const std::string summary = test::read_file(kPages / "README.md");
   for (const auto& [suite, rows] : suites) {
     SCOPED_TRACE(suite);
     EXPECT_NE(summary.find(fmt::format("\n| [{0}]({0}.md) | {1} | {2} |", suite,
                                        Reading::find(kTables / "x.csv", suite).title, rows.size())),
               std::string::npos);
-    std::istringstream page(text_of(kPages / (suite + ".md")));
+    std::istringstream page(test::read_file(kPages / (suite + ".md")));
     std::vector<std::string> found;
     for (std::string line; std::getline(page, line);) {
       if (line.starts_with("| ") && std::isdigit(static_cast<unsigned char>(line[2])) != 0 && line.ends_with("] |")) {
@@ -89,7 +82,7 @@ TEST(AccuracyDocs, AreOfSuitesThatAreThere) {
     EXPECT_NE(reading.title, "");
     EXPECT_NE(reading.before, "");
     EXPECT_TRUE(reading.behind.starts_with("## "));
-    const std::string page = text_of(kPages / (suite + ".md"));
+    const std::string page = test::read_file(kPages / (suite + ".md"));
     EXPECT_NE(page.find("\n" + reading.before + "\n"), std::string::npos) << "run weft validate --suite " << suite;
     EXPECT_NE(page.find("\n" + reading.behind + "\n"), std::string::npos) << "run weft validate --suite " << suite;
   }

@@ -64,6 +64,14 @@ TEST(TimelinePicture, CountsOverlappingSlicesOnce) {
   EXPECT_EQ(picture.busy(row), 60_us);
 }
 
+TEST(TimelinePicture, TakesAnyName) {
+  TimelinePicture picture("R&D");
+  picture.add_row("fifo<0>");
+  const std::string svg = picture.svg();
+  EXPECT_EQ(count(svg, ">R&amp;D<"), 1U);
+  EXPECT_EQ(count(svg, ">fifo&lt;0&gt;<"), 1U);
+}
+
 TEST(TimelinePicture, OfNothingIsAPicture) {
   TimelinePicture picture("nothing ran");
   picture.add_row("compute");

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// weft run --steady: what is left out is counted, or a warning says why nothing is. Runs the binary.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/support/cli.h"
+
+namespace weft {
+namespace {
+
+using nlohmann::json;
+using test::Ran;
+
+constexpr const char* kBlocks = "../small.json --set workload.model=nano --set workload.layers=30 ";
+
+class SteadyCli : public test::CliTest {
+ protected:
+  json run_json(const std::string& arguments) {
+    const Ran ran = weft("run " + arguments + " --json --timeline-ranks 0");
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    return ran.code == 0 ? json::parse(ran.out) : json();
+  }
+};
+
+TEST_F(SteadyCli, CountsWhatIsLeftOut) {
+  const json whole = run_json(kBlocks);
+  const json steady = run_json(std::string(kBlocks) + "--steady --set steady.tolerance=0.01");
+  const json verified = run_json(std::string(kBlocks) + "--verify-steady --set steady.tolerance=0.01");
+  EXPECT_TRUE(whole["steady"].is_null());
+  ASSERT_FALSE(steady["steady"]["left_out"].empty());
+  EXPECT_TRUE(steady["steady"]["off_us"].is_null());
+  EXPECT_LT(steady["simulator"]["events"].get<int>(), whole["simulator"]["events"].get<int>());
+  const double step = whole["step_time_us"];
+  EXPECT_NEAR(steady["step_time_us"].get<double>(), step, 0.01 * step);
+  EXPECT_NEAR(steady["simulated_us"].get<double>(), whole["simulated_us"].get<double>(), 0.01 * step);
+  const double energy = whole["energy"]["total_j"];
+  EXPECT_NEAR(steady["energy"]["total_j"].get<double>(), energy, 0.01 * energy);
+  EXPECT_EQ(verified["step_time_us"], whole["step_time_us"]);
+  EXPECT_LE(std::abs(verified["steady"]["off_us"].get<double>()), verified["steady"]["bound_us"].get<double>());
+}
+
+TEST_F(SteadyCli, TakesAShareInPercent) {
+  json platform = json::parse(test::kSmall);
+  platform["steady"]["tolerance"] = "0.5%";
+  write("percent.json", platform.dump());
+  EXPECT_DOUBLE_EQ(run_json("../percent.json")["steady"]["tolerance"].get<double>(), 0.005);
+  for (const char* wrong : {"nan%", "0.5", "% 1", "200%"}) {
+    platform["steady"]["tolerance"] = wrong;
+    write("percent.json", platform.dump());
+    const Ran ran = weft("run ../percent.json");
+    EXPECT_EQ(ran.code, 2) << wrong;
+    EXPECT_NE(ran.err.find("steady.tolerance"), std::string::npos) << ran.err;
+  }
+}
+
+TEST_F(SteadyCli, SaysWhyAllIsSimulated) {
+  for (const auto& [arguments, why] :
+       {std::pair{"../small.json --data --set workload.model=nano", "with --data all bytes move"},
+        std::pair{"../small.json --set workload.kind=transformer --set workload.parallel=tp=2,dp=2",
+                  "workloads of its kind are simulated whole"}}) {
+    const Ran ran = weft(std::string("run --steady ") + arguments);
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    EXPECT_NE(ran.err.find(std::string("steady.tolerance: nothing is left out: ") + why), std::string::npos) << ran.err;
+  }
+  const Ran few = weft("run --steady ../small.json");
+  EXPECT_NE(few.out.find("nothing is left out: no blocks have settled within steady.tolerance"), std::string::npos)
+      << few.out;
+}
+
+}  // namespace
+}  // namespace weft
