@@ -39,6 +39,22 @@ void for_each_link(const Topology& topology, const Visit& visit) {
   }
 }
 
+/// By link: what a router holds of its one end for its slower outputs, in which the end's own send queues are.
+std::vector<Bytes> own_queues(const Topology& topology) {
+  std::vector<Bytes> queues(topology.links.size());
+  for (const Topology::Node& node : topology.switches) {
+    const auto is_end = [](const Topology::Neighbour& port) { return port.is_end; };
+    const auto end = std::find_if(node.ports.begin(), node.ports.end(), is_end);
+    if (topology.grid == nullptr || std::count_if(node.ports.begin(), node.ports.end(), is_end) != 1) continue;
+    const Rate rate = topology.link_of(*end).rate;
+    const auto slower = std::count_if(node.ports.begin(), node.ports.end(), [&](const Topology::Neighbour& port) {
+      return !port.is_end && topology.link_of(port).rate < rate;
+    });
+    queues[end->link] = std::max(queues[end->link], slower * LinkConfig::kSendQueue);
+  }
+  return queues;
+}
+
 /// Where the link stands that builders gave this number.
 std::string place_of(std::uint32_t link, const FabricConfig& network) {
   const auto number = [link] { return std::to_string(link - 1); };
@@ -84,10 +100,11 @@ void fit_buffers(Topology& topology, const FabricConfig& network) {
   for_each_link(topology, [&](std::uint32_t link, int ends, const auto& /*name*/) {
     switches[link] = std::max(switches[link], ends);
   });
+  const std::vector<Bytes> queues = own_queues(topology);
   for (std::size_t i = 0; i < topology.links.size(); ++i) {
     LinkConfig& link = topology.links[i];
     if (link.buffer > Bytes()) continue;
-    link.buffer = std::max(LinkConfig::kLeastBuffer, CreditLoop(network, link, switches[i]).needed);
+    link.buffer = std::max({LinkConfig::kLeastBuffer, CreditLoop(network, link, switches[i]).needed, queues[i]});
   }
 }
 

@@ -49,6 +49,10 @@ struct CreditLoop {
 
 /// Gives each link whose `buffer` is 0 the `needed` of its credit loop, LinkConfig::kLeastBuffer at the least. The one
 /// between switches counts where a link occurs in both places.
+///
+/// A router of a network with coordinates that has one end is a part of that end: its outputs are the end's own ports.
+/// What the end has for a port that is busy must not stand before what it has for others, so the end's link has
+/// LinkConfig::kSendQueue for each slower output.
 void fit_buffers(Topology& topology, const FabricConfig& network);
 
 /// What arrives at any input of a switch with such links after it has asked for silence (IEEE 802.1Qbb annex O): what

@@ -51,6 +51,8 @@ struct LinkPower {
 struct LinkConfig {
   static constexpr int kMostLanes = 8;
   static constexpr Bytes kLeastBuffer = Bytes(256 << 10);
+  /// Of a port of an end with several: the turn of a queue pair that is being sent (nic.turn), and the next one.
+  static constexpr Bytes kSendQueue = Bytes(128 << 10);
 
   Rate rate = Rate(400'000'000'000);
   Time propagation = Time(10'000);

@@ -112,6 +112,25 @@ TEST(CreditLoop, FollowsEachDimensionsLinkAndNeverFallsBelowTheLeast) {
   EXPECT_EQ(Topology::build(config, 4, "fabric").links[2].buffer, 8_KiB);
 }
 
+TEST(CreditLoop, HasASendQueueForEachSlowerPortOfARouterThatIsAPartOfItsEnd) {
+  FabricConfig config;
+  config.topology = Shape::kDimensions;
+  config.link.rate = 400_GBps;
+  config.link.propagation = Time();
+  config.switch_config.latency = Time();
+  config.dimensions = {{"FullyConnected(8)", config.link, 1}};
+  config.dimensions[0].link.rate = 50_GBps;
+  const auto of_end = [&] {
+    const Topology topology = Topology::build(config, 8, "fabric");
+    const auto& [router, port] = topology.ends[0];
+    return topology.link_of(topology.switches[router].ports[port]).buffer;
+  };
+  EXPECT_EQ(of_end(), 7 * LinkConfig::kSendQueue);
+  // Who is no faster than its ports fills none of them.
+  config.injection = 50_GBps;
+  EXPECT_EQ(of_end(), LinkConfig::kLeastBuffer);
+}
+
 TEST(CreditLoop, NamesKindsOfLinksOnceWorstFirst) {
   FabricConfig config;
   config.topology = Shape::kTorus;
