@@ -212,13 +212,18 @@ void Nic::pump(Time now) {
     if (credit == kNever) return transmitter_.wait_for_credit();
     Time at = std::max(transmitter_.free_at(), credit);
     if (!is_control) at = std::max(at, wire_.fetched.front().ready);
-    if (at > now) return arm(at, packet);
+    at = std::max(at, now);
+    if (at > now && (credit > now || !may_go_ahead(at - now))) return arm(at, packet);
     take_first(now, wire_);
     if (probe_ != nullptr) [[unlikely]]
-      draw(*packet, now);
-    transmitter_.send(*packet, now);
+      draw(*packet, at);
+    transmitter_.send(*packet, at);
     fill(now, wire_);
   }
+}
+
+bool Nic::may_go_ahead(Time ahead) const {
+  return posts_ && wire_.ring.empty() && wire_.control.empty() && 2 * ahead <= reading_time_;
 }
 
 void Nic::pump_loop(Time now) {

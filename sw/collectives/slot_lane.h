@@ -31,12 +31,15 @@ struct SlotLane {
   /// The largest chunk that has flags, with these: of words what NCCL has in a slot, 8 lines of 8 bytes and as many
   /// flags for each of 512 threads. Of lines a slot of NCCL's has kLineSlot, 120 words for each of 640 threads. But
   /// within a node both go on as they come, warp by warp: they stream, which a part's quarters nearly do, and where a
-  /// part passes many members shorter chunks.
+  /// part passes many members shorter chunks. The halves of a long part do as well: what a hop takes beside its bytes
+  /// is less than a half.
   static constexpr std::uint64_t kLongestFlagged = 64 << 10;
-  static constexpr std::uint64_t kLongestLines = 256 << 10;
+  static constexpr std::uint64_t kLongestLines = 512 << 10;
+  static constexpr std::uint64_t kLongPart = 512 << 10;
   static constexpr std::uint64_t kLineSlot = 600 << 10;
   static constexpr std::uint64_t flagged_chunk(std::uint64_t part, Flags flags, std::uint64_t longest) {
-    return std::clamp((part / 4 + 255) / 256 * 256, std::uint64_t{8} << 10, accelerator::without_flags(longest, flags));
+    const std::uint64_t chunk = part / (part < kLongPart ? 4 : 2);
+    return std::clamp((chunk + 255) / 256 * 256, std::uint64_t{8} << 10, accelerator::without_flags(longest, flags));
   }
 
   /// The most chunks of so many bytes that are in one message to another node.
