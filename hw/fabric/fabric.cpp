@@ -5,6 +5,7 @@
 
 #include "hw/fabric/credit_loop.h"
 #include "hw/fabric/implementations.h"
+#include "hw/fabric/switch/switch_model.h"
 
 namespace weft::fabric {
 namespace {
@@ -53,8 +54,8 @@ Fabric::Fabric(sc_core::sc_module_name name, std::shared_ptr<const Plan> plan, D
       own.reduction.implementation = ReductionEngine::Config().implementation;
     if (!is_chosen(chosen.arbiter.switches, node.name)) own.arbiter.implementation = ArbiterConfig().implementation;
     if (own.buffer.headroom == Bytes()) own.buffer.headroom = fitting_headroom(config(), links);
-    switches_.push_back(std::make_unique<Switch>(node.name.c_str(), own, dispatcher, packets, plan_->routes()[i], links,
-                                                 stall, joined));
+    switches_.push_back(
+        model_of(own).make({node.name, own, dispatcher, packets, plan_->routes()[i], links, stall, joined}));
   }
   for (std::size_t i = 0; i < switches_.size(); ++i) {
     for (std::size_t p = 0; p < network.switches[i].ports.size(); ++p) {
@@ -90,7 +91,7 @@ void Fabric::start_of_simulation() {
 
 void Fabric::bind_end(std::uint32_t end, InitiatorSocket& out, TargetSocket& in) {
   const auto [index, port] = topology().ends[end];
-  Switch::Port& mine = switches_[index]->port(port);
+  AnySwitch::Port& mine = switches_[index]->port(port);
   out.bind(mine.in);
   mine.out.bind(in);
 }

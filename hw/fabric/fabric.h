@@ -61,7 +61,7 @@ class Fabric final : public sc_core::sc_module {
   [[nodiscard]] const LinkConfig& end_link(std::uint32_t end) const { return plan_->end_link(end); }
   [[nodiscard]] const Config& end_config(std::uint32_t end) const { return plan_->end_config(end); }
   [[nodiscard]] std::size_t switch_count() const { return switches_.size(); }
-  Switch& switch_at(std::size_t index) { return *switches_[index]; }
+  AnySwitch& switch_at(std::size_t index) { return *switches_[index]; }
 
   /// Draws the queues of its switches.
   void record(Probe& probe, const std::string& process) {
@@ -90,7 +90,7 @@ class Fabric final : public sc_core::sc_module {
 
   std::shared_ptr<const Plan> plan_;
   Dispatcher& dispatcher_;
-  std::vector<std::unique_ptr<Switch>> switches_;
+  std::vector<std::unique_ptr<AnySwitch>> switches_;
   // Groups (fabric_groups.cpp)
   /// A tree and how its packets travel.
   struct GroupTree {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "hw/fabric/fabric.h"
+#include "hw/fabric/switch/switch_model.h"
 #include "hw/fabric/topology/deadlock.h"
 
 namespace weft::fabric {
@@ -117,6 +118,11 @@ bool Fabric::join(std::uint32_t number, const GroupTree& tree, const GroupOption
 }
 
 std::optional<std::uint32_t> Fabric::create_group(const std::vector<std::uint32_t>& ends, const GroupOptions& options) {
+  if (!model_of(config().switch_config).groups) {
+    if (options.reduces) return std::nullopt;  // there is no engine
+    throw ConfigError(plan_->path() + ".switch.implementation", "expected model, since the network multicasts, got " +
+                                                                    config().switch_config.implementation.text());
+  }
   if (options.reduces) plan_->require_no_loss();
   had_groups_ = true;
   if (group_trees_.epochs() > GroupTrees::kMostEpochs) {

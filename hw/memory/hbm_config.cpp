@@ -4,17 +4,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "hw/memory/memory_model.h"
+
 namespace weft::memory {
 namespace {
-
-/// Of peaks: data sheets round.
-bool is_peak(Rate rate, double peak) {
-  constexpr double kTolerance = 0.01;
-  return std::abs(static_cast<double>(rate.count()) - peak) <= kTolerance * peak;
-}
-std::string peak_text(double peak) {
-  return to_text(Rate(std::llround(peak * 1e-9) * 1'000'000'000));
-}
 
 /// The clocks of a device are within the limits of its fields, whatever clock they were rounded to.
 class WithinLimits {
@@ -39,11 +32,11 @@ class WithinLimits {
 }  // namespace
 
 void HbmConfig::check(const std::string& path) const {
-  if (!has_stacks()) {
-    if (detail == HbmDetail::kStream) return;
-    throw ConfigError(path + ".detail",
-                      "stream, since nothing is said of this memory's banks (" + path + ".stacks.count is 0)");
-  }
+  if (has_stacks()) check_stacks(path);
+  if (const MemoryModel& model = model_of(*this); model.check) model.check(*this, path);
+}
+
+void HbmConfig::check_stacks(const std::string& path) const {
   if (constexpr Time kLeastClock(100); stacks.clock > Time() && stacks.clock < kLeastClock) {
     throw ConfigError(path + ".stacks.clock", "0ps or at least " + to_text(kLeastClock));
   }
@@ -56,21 +49,7 @@ void HbmConfig::check(const std::string& path) const {
     const std::string stage = path + ".stacks.stack_interleave";
     throw ConfigError(error.path() == stage ? path + ".stacks.interleave" : error.path(), error.expected());
   }
-  const dram::AddressMap map = memory.map(path + ".stacks.mapping");
-  if (detail == HbmDetail::kStream) return;
-  if (core_rate > Rate()) {
-    throw ConfigError(
-        path + ".core_rate",
-        "expected 0bps with detail bank, whose masters share interconnect_rate alone, got " + to_text(core_rate));
-  }
-  if (static_cast<std::uint64_t>(usable().count()) > map.capacity()) {
-    throw ConfigError(path + ".capacity", "at most what its stacks hold, which is " + to_text(memory.capacity()));
-  }
-  const double peak = memory.peak_bytes_per_second() * 8;
-  if (!is_peak(rate, peak)) {
-    throw ConfigError(path + ".rate",
-                      "what its stacks move at the most, which is " + peak_text(peak) + ", or detail stream");
-  }
+  static_cast<void>(memory.map(path + ".stacks.mapping"));  // throws what is wrong with it
 }
 
 void HbmConfig::check_clock(const std::string& stacks_path, const ConfigError& error) const {
@@ -85,18 +64,8 @@ void HbmConfig::check_clock(const std::string& stacks_path, const ConfigError& e
 }
 
 std::vector<std::string> HbmConfig::warnings(const std::string& path) const {
-  if (!has_stacks() || detail != HbmDetail::kStream) return {};
-  std::vector<std::string> lines;
-  const dram::MemoryConfig memory = stacks.memory();
-  const auto differs = [&](const std::string& field, const std::string& value, const std::string& of_stacks) {
-    lines.push_back(path + "." + field + " is " + value + ", and that counts with detail stream, though " + path +
-                    ".stacks make " + of_stacks + ": set " + path + "." + field + "=" + of_stacks +
-                    " as well if the stacks are meant");
-  };
-  const double peak = memory.peak_bytes_per_second() * 8;
-  if (!is_peak(rate, peak)) differs("rate", to_text(rate), peak_text(peak));
-  if (usable() > memory.capacity()) differs("capacity", to_text(usable()), to_text(memory.capacity()));
-  return lines;
+  const MemoryModel& model = model_of(*this);
+  return model.warnings ? model.warnings(*this, path) : std::vector<std::string>();
 }
 
 Bytes HbmConfig::usable() const {
@@ -109,13 +78,17 @@ std::shared_ptr<const StreamModel> HbmConfig::model() const {
 }
 
 Rate HbmConfig::sustained() const {
+  if (const MemoryModel& own = model_of(*this); own.sustained)
+    return own.sustained(*this, Bytes(3 << 20), Bytes(1 << 20));
   if (!has_stacks()) return of_cores(Hbm::Config::sustained());
   const double share = model()->sustained(StreamModel::kSequence, 1);
   return of_cores(through_interconnect(std::llround(static_cast<double>(rate.count()) * share)));
 }
 
 Rate HbmConfig::sustained(Bytes read, Bytes written) const {
-  if (!has_stacks() || read + written == Bytes(0)) return sustained();
+  if (read + written == Bytes(0)) return sustained();
+  if (const MemoryModel& own = model_of(*this); own.sustained) return own.sustained(*this, read, written);
+  if (!has_stacks()) return sustained();
   constexpr double kQuarters = StreamModel::kShares - 1;
   const double share = kQuarters * static_cast<double>(written.count()) / static_cast<double>((read + written).count());
   const auto below = static_cast<std::size_t>(share);
@@ -125,6 +98,12 @@ Rate HbmConfig::sustained(Bytes read, Bytes written) const {
   double time = byte_time(below);
   if (share > static_cast<double>(below)) time += (byte_time(below + 1) - time) * (share - static_cast<double>(below));
   return of_cores(through_interconnect(std::llround(static_cast<double>(rate.count()) / time)));
+}
+
+Time HbmConfig::read_time() const {
+  if (const MemoryModel& own = model_of(*this); own.read_time) return own.read_time(*this);
+  const std::shared_ptr<const StreamModel> of_stacks = model();
+  return of_stacks ? interconnect + of_stacks->read() : latency;
 }
 
 BankHbm::Config HbmConfig::banks() const {

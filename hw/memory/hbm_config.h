@@ -2,10 +2,12 @@
 #pragma once
 
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "hw/core/config/named.h"
 #include "hw/core/fields.h"
 #include "hw/core/quantity.h"
 #include "hw/memory/bank_hbm.h"
@@ -13,11 +15,11 @@
 
 namespace weft::memory {
 
-/// In closed form (Hbm) or to the bank (BankHbm).
-enum class HbmDetail : std::uint8_t { kStream, kBank };
-inline EnumNames<HbmDetail> enum_names(HbmDetail) {
-  return {{"stream", HbmDetail::kStream}, {"bank", HbmDetail::kBank}};
-}
+/// A model of the memory by its name, which is one of memory_models() (hw/memory/memory_model.h): Weft's own are
+/// `stream`, in closed form (Hbm), and `bank` (BankHbm).
+struct MemoryModel;
+[[nodiscard]] const Names& registered(const MemoryModel* kind);
+using MemoryName = NameOf<MemoryModel>;
 
 /// What the stacks of an accelerator's memory are made of.
 struct HbmStacks {
@@ -70,40 +72,46 @@ struct HbmStacks {
   }
 };
 
-/// The memory of an accelerator, in the detail that is asked for. With stacks described, `stream` takes its efficiency
+/// The memory of an accelerator, by the model that is asked for. With stacks described, `stream` takes its efficiency
 /// and its latency from them (StreamModel), and `bank` everything but the capacity, of which inline ECC leaves a part.
+/// What is one model's own stands in its section.
 struct HbmConfig : Hbm::Config {
   static constexpr std::string_view kPartKind = "hbm";
-  HbmDetail detail = HbmDetail::kStream;
+  MemoryName detail;
   Time interconnect = Time(450'000);
   HbmStacks stacks;
+  Sections sections{names_for<MemoryModel>()};
 
   template <typename Visitor>
   void fields(Visitor&& visit) {
     Hbm::Config::fields(visit);
-    visit("detail", detail, "stream: in closed form; bank: each burst with the DRAM's timings");
+    const std::string models = names_for<MemoryModel>().doc();
+    visit("detail", detail, models);
     visit("interconnect", interconnect,
           "With stacks: caches and interconnect between masters and controllers, there and back",
           Range{0, 100'000'000});
     visit("stacks", stacks, "What it is made of");
+    sections.fields(visit);
   }
   [[nodiscard]] bool has_stacks() const { return stacks.count > 0; }
   /// The capacity, or what inline ECC leaves of the stacks if that is less.
   [[nodiscard]] Bytes usable() const;
   /// Throws ConfigError; `path` is where this stands.
   void check(const std::string& path) const;
-  /// With `stream`, where its stacks move or hold something else than `rate` and `capacity`, which count: what to set
-  /// as well. `bank` refuses that in check().
+  /// What people should know of a run with it, a line each.
   [[nodiscard]] std::vector<std::string> warnings(const std::string& path) const;
   /// Null without stacks. Throws ConfigError.
   [[nodiscard]] std::shared_ptr<const StreamModel> model() const;
   /// What cores get of long reads, a quarter of writes among them.
   [[nodiscard]] Rate sustained() const;
-  /// Of sequences that read and write so much in turn, as a kernel does: what Hbm gives it.
+  /// Of sequences that read and write so much in turn, as a kernel does.
   [[nodiscard]] Rate sustained(Bytes read, Bytes written) const;
+  /// From a request to its data, if the memory is idle.
+  [[nodiscard]] Time read_time() const;
   [[nodiscard]] BankHbm::Config banks() const;
 
  private:
+  void check_stacks(const std::string& path) const;
   /// With stacks at another clock than the device's: throws in place of `error`, which is in clocks of the former,
   /// what is wrong with the device as it is written, or with the clock.
   void check_clock(const std::string& stacks_path, const ConfigError& error) const;

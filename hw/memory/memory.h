@@ -7,6 +7,8 @@
 #include <string>
 #include <systemc>
 #include <tlm>
+#include <utility>
+#include <vector>
 
 #include "hw/core/quantity.h"
 #include "hw/core/waves.h"
@@ -37,10 +39,13 @@ class Memory : public sc_core::sc_module {
   [[nodiscard]] virtual Traffic traffic(std::size_t master) const = 0;
   /// Joules of the DRAM's commands for what it moved up to now: activates, bursts, pins. Refresh and what is drawn all
   /// the time are not among them. Nothing where the configuration does not say what the memory is made of.
-  [[nodiscard]] virtual std::optional<double> command_energy(std::size_t master) = 0;
+  [[nodiscard]] virtual std::optional<double> command_energy(std::size_t /*master*/) { return std::nullopt; }
   virtual BackingStore& store() = 0;
   /// Tells what its sockets would show, in NAME.from_MASTER (hw/memory/memory_waves.h). Before the run.
-  virtual void record(Waves& waves) = 0;
+  virtual void record(Waves& /*waves*/) {}
+  /// Counts of its own up to now, the same names in the same order for each memory of a machine: `summary.json` has
+  /// them, added up over accelerators.
+  [[nodiscard]] virtual std::vector<std::pair<std::string, std::int64_t>> own_counts() const { return {}; }
 };
 
 }  // namespace weft::memory

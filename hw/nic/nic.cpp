@@ -5,7 +5,7 @@
 #include <cstring>
 #include <memory>
 
-#include "hw/nic/congestion.h"
+#include "hw/nic/congestion/pacing.h"
 #include "hw/nic/context_cache.h"
 #include "hw/nic/phased_memory.h"
 #include "hw/nic/recovery.h"
@@ -40,7 +40,7 @@ std::string describe(const WorkRequest& request) {
 
 Nic::Nic(sc_core::sc_module_name name, const Config& config, const fabric::FabricConfig& network, std::uint32_t end,
          Dispatcher& dispatcher, PacketPool& packets, bool data, const Stall::Config& stall)
-    : sc_module(name),
+    : AnyNic(name),
       fabric_in_(*this),
       dispatcher_(dispatcher),
       packets_(packets),
@@ -52,7 +52,6 @@ Nic::Nic(sc_core::sc_module_name name, const Config& config, const fabric::Fabri
       data_(data),
       recovers_(config.recovery || config.reorder > Bytes(0)),
       may_fail_(recovers_),
-      paces_(config.dcqcn.enabled),
       memory_(dma, dispatcher, *this, kMemory),
       out("out"),
       in("in"),
@@ -70,6 +69,7 @@ Nic::Nic(sc_core::sc_module_name name, const Config& config, const fabric::Fabri
   if (config_.read_ahead == Bytes()) config_.read_ahead = Config::kLeastReadAhead;
   reading_time_ = transfer_time(config_.read_ahead, transmitter_.rate());
   if (config.context_cache.entries > 0) contexts_ = std::make_unique<Contexts>(config.context_cache.entries);
+  choose_congestion();
   dispatcher.attach(*this, this->name());
   transmitter_.bind(out);
   in.bind(fabric_in_);
@@ -106,7 +106,7 @@ std::uint32_t Nic::create_queue_pair(std::uint64_t completion_address) {
   pairs_.emplace_back();
   pairs_.back().completion_address = completion_address;
   if (recovers_) pairs_.back().recovery = std::make_unique<Recovery>(0, 0);
-  if (paces_) pairs_.back().congestion = std::make_unique<Congestion>(config_.dcqcn, transmitter_.rate());
+  if (paces_) pairs_.back().congestion = make_congestion();
   return static_cast<std::uint32_t>(pairs_.size() - 1);
 }
 

@@ -19,6 +19,7 @@
 #include "hw/core/register_file.h"
 #include "hw/core/stall.h"
 #include "hw/fabric/topology/topology.h"
+#include "hw/nic/any_nic.h"
 #include "hw/nic/host_link.h"
 #include "hw/nic/memory_regions.h"
 #include "hw/nic/nic_config.h"
@@ -51,9 +52,10 @@ namespace weft::nic {
 /// `ack_timeout` after the latest progress, if anything that has left is unanswered; `retry_limit` times without any,
 /// then the queue pair stands in error and its work requests complete with their Status. PSNs have 24 bits (psn.h).
 ///
-/// With `dcqcn.enabled` (dcqcn.h) data that a switch has marked is answered by a congestion notification, one for each
-/// queue pair and `cnp_interval`, and a queue pair that is notified cuts its packets no faster than its rate, while
-/// others take its turns. What has been read ahead still leaves.
+/// With a `congestion` (congestion/congestion_control.h) data that a switch has marked is answered by a congestion
+/// notification, one for each queue pair and interval, if the scheme asks for them, and a queue pair cuts its packets
+/// no faster and no further ahead than its CongestionControl says, while others take its turns. What has been read
+/// ahead still leaves. With a scheme that asks for it each packet is acknowledged.
 ///
 /// Memory keys (memory_regions.h): a remote write or read bears a key. What it does not open is refused with a remote
 /// access error, after which the queue pairs at both ends stand in error; a multicast is dropped there.
@@ -91,11 +93,7 @@ namespace weft::nic {
 ///
 /// Left out: completion moderation; what is held for its turn is written to memory when its turn comes. Read-ahead may
 /// hold packets of several queue pairs and sends them in that order.
-class Nic final : public sc_core::sc_module, public EventTarget {
- public:
-  using Config = NicConfig;
-  using Counters = NicCounters;
-
+class Nic final : public AnyNic, public EventTarget {
  private:
   class Fabric final : public fabric::Receiver {
    public:
@@ -129,7 +127,8 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   bool data_;
   bool recovers_;          ///< queue pairs have a Recovery
   bool may_fail_;          ///< a queue pair may stand in error
-  bool paces_;             ///< queue pairs have a Congestion
+  bool paces_ = false;     ///< queue pairs have a Congestion
+  bool hears_ = false;     ///< of acknowledgements, of each packet
   bool may_loop_ = false;  ///< a packet may be for this end
   bool phases_ = false;    ///< memory says later when it is done
   bool reports_ = false;   ///< a queue pair has Places
@@ -155,33 +154,26 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   tlm::tlm_initiator_socket<64> dma;
   tlm::tlm_initiator_socket<64> completion;
   tlm::tlm_target_socket<64> registers;
-  tlm::tlm_initiator_socket<64, tlm::tlm_base_protocol_types, 1, sc_core::SC_ZERO_OR_MORE_BOUND> near_completion;
-  tlm::tlm_target_socket<64, tlm::tlm_base_protocol_types, 1, sc_core::SC_ZERO_OR_MORE_BOUND> near_registers;
+  NearInitiator near_completion;
+  NearTarget near_registers;
 
-  /// Control path, as a driver's commands: makes a queue pair whose completions go to `completion_address`, and returns
-  /// its number. `connect` names its peer; nothing may be posted before.
-  std::uint32_t create_queue_pair(std::uint64_t completion_address);
-  void connect(std::uint32_t queue_pair, std::uint32_t peer_end, std::uint32_t peer_queue_pair);
-  void provide(const WorkRequest& receive);  ///< posted as part of connecting: it is there when the connection is
+  [[nodiscard]] Sockets sockets() override {
+    return {out, in, dma, completion, registers, &near_completion, &near_registers};
+  }
+
+  std::uint32_t create_queue_pair(std::uint64_t completion_address) override;
+  void connect(std::uint32_t queue_pair, std::uint32_t peer_end, std::uint32_t peer_queue_pair) override;
+  void provide(const WorkRequest& receive) override;
   /// The sequence numbers of the first packets each way, which are 0 otherwise; before anything is posted.
   void start_at(std::uint32_t queue_pair, std::uint32_t send_psn, std::uint32_t receive_psn);
 
-  /// A queue pair of group `group` of the fabric for reductions with up to `window` chunks open, or for multicast if
-  /// that is 0.
-  std::uint32_t create_group_queue_pair(std::uint64_t completion_address, std::uint32_t group, int window);
-  /// One for multicast that receives nothing.
-  std::uint32_t create_group_sender(std::uint64_t completion_address, std::uint32_t group);
-
-  /// A queue pair of datagrams, and the groups of the fabric that reach it.
-  std::uint32_t create_datagram_queue_pair(std::uint64_t completion_address);
-  void attach(std::uint32_t queue_pair, std::uint32_t group);
-
-  /// Where completions go that tell of places that are free again: `id` is how many have been freed so far in the queue
-  /// of receives, if `verb` is kReceive, or of all else. Of a queue with a depth; before anything is posted.
-  void report_places(std::uint32_t queue_pair, std::uint64_t completion_address);
-
-  /// Which memory peers may reach, and by which keys.
-  MemoryRegions& regions() { return regions_; }
+  std::uint32_t create_group_queue_pair(std::uint64_t completion_address, std::uint32_t group, int window) override;
+  std::uint32_t create_group_sender(std::uint64_t completion_address, std::uint32_t group) override;
+  std::uint32_t create_datagram_queue_pair(std::uint64_t completion_address) override;
+  void attach(std::uint32_t queue_pair, std::uint32_t group) override;
+  [[nodiscard]] Depths depths() const override { return {config_.send_queue_depth, config_.receive_queue_depth}; }
+  void report_places(std::uint32_t queue_pair, std::uint64_t completion_address) override;
+  MemoryRegions& regions() override { return regions_; }
 
   /// Another interface of a network whose links carry what has no payload with what has: acknowledgements, and messages
   /// of no bytes with an immediate, as the flits of a scale-up link do. They come to it after `way`, take no place on
@@ -193,26 +185,21 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   /// All of them, by their ends. Before the simulation; of no effect on one that recovers, paces or caches contexts.
   void post_stores(std::vector<Neighbour> neighbours);
 
-  /// Before the simulation, for a memory that asks for phases (MemoryMaster).
-  void use_phases();
+  void use_phases() override;
 
-  [[nodiscard]] const Config& config() const { return config_; }
-  [[nodiscard]] std::uint32_t end() const { return end_; }
-  [[nodiscard]] const Counters& counters() const { return counters_; }
+  [[nodiscard]] const Config& config() const override { return config_; }
+  [[nodiscard]] std::uint32_t end() const override { return end_; }
+  [[nodiscard]] const Counters& counters() const override { return counters_; }
   /// At which a queue pair sends at the most, by now.
   [[nodiscard]] Rate rate(std::uint32_t queue_pair) const;
-  [[nodiscard]] const fabric::Transmitter& transmitter() const { return transmitter_; }
-  /// Draws when the link was sending, gaps of up to a microsecond filled, and at which payload rate. `finish_drawing`
-  /// ends the last bar after the run.
-  void record(Probe& probe, const std::string& process, const std::string& thread);
-  void finish_drawing();
-  /// Tells what the pins of its link, NAME.out, would show. Before the run.
-  void record(Waves& waves) { transmitter_.record(waves, std::string(name()) + ".out"); }
+  [[nodiscard]] const fabric::Transmitter& transmitter() const override { return transmitter_; }
+  /// Gaps of up to a microsecond are filled; drawn with the payload rate.
+  void record(Probe& probe, const std::string& process, const std::string& thread) override;
+  void finish_drawing() override;
+  void record(Waves& waves) override { transmitter_.record(waves, std::string(name()) + ".out"); }
 
-  /// What is unfinished, one line each, for the report of a deadlock and the check at the end.
-  [[nodiscard]] std::vector<std::string> left_over();
-  /// Of these the ones that are no consequence of others: queue pairs that stand in error.
-  [[nodiscard]] std::vector<std::string> failures();
+  [[nodiscard]] std::vector<std::string> left_over() override;
+  [[nodiscard]] std::vector<std::string> failures() override;
 
   void on_event(Time now, std::uint32_t tag, std::uint64_t data) override;
   void prepare(std::uint32_t tag, std::uint64_t data) override;
@@ -245,7 +232,7 @@ class Nic final : public sc_core::sc_module, public EventTarget {
     Queue receives;
   };
   struct Recovery;    // recovery.h
-  struct Congestion;  // congestion.h
+  struct Congestion;  // congestion/pacing.h
   /// What most queue pairs have no use for.
   struct Extra {
     Fifo<Response> responses;
@@ -275,7 +262,7 @@ class Nic final : public sc_core::sc_module, public EventTarget {
     Fifo<Receive> receives;
     std::unique_ptr<Extra> extra;            ///< null until it is needed
     std::unique_ptr<Recovery> recovery;      ///< null where the fabric keeps everything and its order
-    std::unique_ptr<Congestion> congestion;  ///< null without DCQCN
+    std::unique_ptr<Congestion> congestion;  ///< null without congestion control
     std::uint64_t completion_address = 0;
     Time completed_at;  ///< of the latest completion: what is quicker does not overtake
 
@@ -454,10 +441,16 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   bool waits_for_context(Time now, Packet& packet);
   void take_context(Time now, std::uint32_t number);
 
-  // Congestion (dcqcn.cpp)
+  // Congestion (congestion/pacing.cpp)
+  void choose_congestion();
+  [[nodiscard]] std::unique_ptr<Congestion> make_congestion() const;
   void notify_congestion(Time now, const Packet& packet);
   bool may_cut(Time now, std::uint32_t number);
-  void note_paced(Time now, std::uint32_t number, std::uint32_t wire_bytes);
+  void note_paced(Time now, std::uint32_t number, const Packet& packet);
+  void note_left(Time now, const Packet& packet, std::uint32_t number);
+  void note_heard(Time now, std::uint32_t number, std::uint32_t psn);
+  void note_lost(Time now, std::uint32_t number);
+  void forget_from(std::uint32_t number, std::uint32_t psn);  ///< they go again
 
   Config config_;
   HostLink host_;
@@ -471,6 +464,9 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   std::unique_ptr<Phased> phased_;  ///< null where memory says at once when it will be done
   ByteTime group_time_;
   Random random_;  ///< of retries
+  const CongestionScheme* scheme_ = nullptr;
+  bool notifies_ = false;  ///< of packets that came marked
+  Time notify_interval_;
   WayOut loop_;
   std::vector<std::vector<std::uint32_t>> attached_;  ///< by group: queue pairs of datagrams
   std::vector<Neighbour> neighbours_;

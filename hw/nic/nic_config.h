@@ -3,13 +3,19 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 
 #include "hw/core/fields.h"
 #include "hw/core/power.h"
-#include "hw/nic/dcqcn.h"
+#include "hw/nic/congestion/congestion_control.h"
 #include "hw/nic/host_link.h"
 
 namespace weft::nic {
+
+/// A model of the interface by its name, which is one of nic_models() (nic_model.h).
+struct NicModel;
+[[nodiscard]] const Names& registered(const NicModel* kind);
+using NicName = NameOf<NicModel>;
 
 /// What an interface can do and what that takes; what each field means is said where it is visited.
 struct NicConfig {
@@ -31,7 +37,10 @@ struct NicConfig {
   int retry_limit = 7;
   Bytes reorder = Bytes(0);
   Time reorder_wait = Time(20'000'000);
-  RateControl::Config dcqcn;
+  CongestionName congestion;
+  Sections sections{names_for<CongestionScheme>()};
+  NicName implementation;
+  Sections of_implementations{names_for<NicModel>()};
   Rate group_rate = Rate(1'000'000'000'000'000);
   PcieConfig pcie;
   struct ContextCacheConfig {
@@ -86,6 +95,11 @@ struct NicConfig {
     while (depth - (places_together(depth) - 1) < places) ++depth;
     return depth;
   }
+  /// How congestion is controlled, and the fields of that. Throws ConfigError.
+  [[nodiscard]] const CongestionScheme& scheme() const {
+    return congestion_schemes().at(congestion.text(), "nic.congestion");
+  }
+  [[nodiscard]] const AnyConfig& of_scheme() const { return sections.of(congestion.text()); }
   [[nodiscard]] HostLink::Config host_link() const { return {dma_rate, read_latency, write_latency, pcie}; }
 
   template <typename Visitor>
@@ -113,7 +127,8 @@ struct NicConfig {
     visit(
         "posted", posted,
         "Of a scale-up port: acknowledgements and messages without bytes travel in the flits of others. They take the "
-        "way's time and no place on the link; not with recovery, DCQCN, a context cache or faults of the network");
+        "way's time and no place on the link; not with recovery, congestion control, a context cache or faults of the "
+        "network");
     visit("recovery", recovery, "Repeats what is lost; not needed where the fabric loses nothing");
     // 4.096 us * 2^7 of what InfiniBand can express: well above a round trip through full buffers. Drivers ask for
     // 2^14 and more, which would be most of any simulated step.
@@ -131,7 +146,9 @@ struct NicConfig {
           Range{0, 1'000'000'000'000});
     visit("group_rate", group_rate, "Payload that the engine sends to groups: operands of reductions and multicast",
           Range{1'000'000'000, 1'000'000'000'000'000'000});
-    visit("dcqcn", dcqcn, "Rate control of queue pairs through congested switches");
+    const std::string schemes = names_for<CongestionScheme>().doc();
+    visit("congestion", congestion, schemes);
+    sections.fields(visit);
     visit("pcie", pcie, "The link between the interface and memory");
     visit("context_cache", context_cache, "Contexts of queue pairs in the interface");
     visit("work_queue", work_queue, "How work requests come from the host");
@@ -141,6 +158,9 @@ struct NicConfig {
     visit("receive_queue_depth", receive_queue_depth, "Receives that a queue pair holds; 0: any number",
           Range{0, 1'000'000});
     visit("power", power, "What it draws");
+    const std::string implementations = names_for<NicModel>().doc();
+    visit("implementation", implementation, implementations);
+    of_implementations.fields(visit);
   }
 };
 

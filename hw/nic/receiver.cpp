@@ -2,7 +2,7 @@
 // The receiving half of Nic: packets go to memory, messages to completions, answers back.
 #include <algorithm>
 
-#include "hw/nic/congestion.h"
+#include "hw/nic/congestion/pacing.h"
 #include "hw/nic/nic.h"
 #include "hw/nic/recovery.h"
 #include "hw/nic/tags.h"
@@ -144,16 +144,20 @@ Time Nic::take(Time now, Packet& packet, QueuePair& pair) {
       const Time visible = store(now, packet, address);
       const Time drained = host_.written(now);
       pair.message_bytes += packet.payload_bytes;
-      if ((packet.flags & Packet::kLast) != 0) finish_message(packet, pair, visible);
+      if ((packet.flags & Packet::kLast) != 0) {
+        finish_message(packet, pair, visible);
+      } else if (hears_) [[unlikely]] {
+        control(Opcode::kAck, number, packet.psn);
+      }
       return drained;
     }
     case Opcode::kNak:
       take_nak(now, packet);
       break;
     case Opcode::kCongestionNotification:
-      if (!paces_) break;  // the peer has DCQCN, this end has not
+      if (!paces_) break;  // the peer controls congestion, this end does not
       ++counters_.rate_cuts;
-      pair.congestion->control.congested(now);
+      pair.congestion->control->congested(now);
       break;
     case Opcode::kAccessError:
       acknowledge(now, number, packet.psn - 1);

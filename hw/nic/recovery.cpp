@@ -319,6 +319,8 @@ void Nic::take_nak(Time now, const Packet& nak) {
   if (pair.recovery == nullptr) SC_REPORT_FATAL(name(), "a NAK came, and nic.recovery is off at this end");
   acknowledge(now, number, nak.psn - 1);
   const bool open = before(pair.acknowledged, nak.psn);
+  if (paces_ && open) [[unlikely]]
+    note_lost(now, number);
   if (nak.immediate != 0) {
     const std::uint32_t psn = nak.psn + static_cast<std::uint32_t>(nak.address);
     std::optional<std::uint32_t> newest;
@@ -446,6 +448,8 @@ void Nic::timeout(Time now, std::uint32_t number) {
   recovery.timer = true;
   dispatcher_.post(now + config_.ack_timeout + recovery.jitter, *this, kTimeout, number);
   ++counters_.timeouts;
+  if (paces_) [[unlikely]]
+    note_lost(now, number);
   recovery.repeats.clear();
   if (before(pair.acknowledged + 1, pair.next_psn)) go_back(number, pair.acknowledged + 1);
   if (awaited_read(pair) != nullptr) repeat_reads(pair, true);

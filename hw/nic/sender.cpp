@@ -177,7 +177,7 @@ void Nic::fill(Time now, WayOut& way) {
       way.bytes += entry.wire_bytes;
       way.turn += entry.wire_bytes;
       if (paces_ && !pair.grouped) [[unlikely]]
-        note_paced(now, number, entry.wire_bytes);
+        note_paced(now, number, *entry.packet);
       if (way.turn < turn_of(way) && &way_of(pair) == &way) continue;
     }
     way.turn = 0;
@@ -246,6 +246,8 @@ void Nic::take_first(Time now, WayOut& way) {
   way.bytes -= first.wire_bytes;
   if (recovers_ && !pairs_[first.queue_pair].grouped) [[unlikely]]
     note_sent(now, *first.packet, first.queue_pair);
+  if (hears_ && !pairs_[first.queue_pair].grouped) [[unlikely]]
+    note_left(now, *first.packet, first.queue_pair);
   if (first.packet->opcode != Opcode::kReadRequest && &way == &wire_)
     counters_.bytes_sent += first.packet->payload_bytes;
 }
@@ -278,6 +280,8 @@ void Nic::acknowledge(Time now, std::uint32_t number, std::uint32_t psn) {
     pair.acknowledged = psn;
     if (recovers_) [[unlikely]]
       note_acknowledged(now, pair);
+    if (hears_ && !pair.grouped) [[unlikely]]
+      note_heard(now, number, psn);
     if (stood) [[unlikely]]
       activate(number);
   }
@@ -348,6 +352,7 @@ void Nic::go_back(std::uint32_t number, std::uint32_t psn) {
   }
   const std::uint32_t near = pair.next_psn;
   pair.next_psn = psn;
+  if (hears_) forget_from(number, psn);
   drop_read_ahead([&](const Fetched& entry) {
     const Packet& packet = *entry.packet;
     const std::uint32_t number_of = whole_psn(packet.psn, near);

@@ -41,7 +41,7 @@ bool links_lost(Machine& machine) {
     if (machine.nic(r).transmitter().events().damaged > 0) return true;
   }
   for (std::size_t s = 0; s < network.switch_count(); ++s) {
-    fabric::Switch& sw = network.switch_at(s);
+    fabric::AnySwitch& sw = network.switch_at(s);
     for (std::size_t p = 0; p < sw.radix(); ++p) {
       if (sw.transmitter(p).events().damaged > 0 || sw.port_counters(p).dropped > 0) return true;
     }

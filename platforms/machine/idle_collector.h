@@ -32,7 +32,7 @@ class IdleCollector {
 };
 
 /// Of the interfaces on a network and of the network itself; `path` and `network_path` are their places.
-void add_interface(IdleCollector& idle, const nic::Nic::Config& nic, const fabric::FabricConfig& network,
+void add_interface(IdleCollector& idle, const nic::NicConfig& nic, const fabric::FabricConfig& network,
                    const InterfaceUse& use, const std::string& path, const std::string& network_path);
 void add_network(IdleCollector& idle, const fabric::FabricConfig& network, int ends, const InterfaceUse& use,
                  const std::string& path);

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "hw/memory/memory_model.h"
 #include "platforms/config/other_values.h"
 #include "platforms/machine/idle_collector.h"
 #include "sw/collectives/algorithm.h"
@@ -35,8 +36,11 @@ void add_memory(IdleCollector& idle, const memory::HbmConfig& hbm) {
   }
   idle.add(!stacks, path + ".stacks", path + ".stacks.count is 0", {"count"});
   idle.add(!stacks, path + ".interconnect", path + ".stacks.count is 0");
-  idle.add(stacks && hbm.detail == memory::HbmDetail::kStream, path + ".stacks.outstanding",
-           path + ".detail is stream");
+  const std::string detail_is = path + ".detail is " + hbm.detail.text();
+  for (const std::string& field : memory::model_of(hbm).ignores) idle.add(true, path + "." + field, detail_is);
+  for (const Section& section : hbm.sections) {
+    idle.add(section.name != hbm.detail.text(), path + "." + section.key, detail_is);
+  }
   const dram::ControllerConfig& controller = hbm.stacks.controller;
   idle.add(controller.ecc.mode == dram::EccMode::kOff, path + ".stacks.controller.ecc",
            path + ".stacks.controller.ecc.mode is off", {"mode"});
@@ -116,8 +120,8 @@ void add_followed(IdleCollector& idle, const MachineConfig& config, const Machin
   if (config.collectives.broadcast.algorithm != collectives::BroadcastAlgorithm::kAutomatic) {
     add(Followed::kBroadcastTree, {"collectives.broadcast"}, "this run has no Broadcast");
   }
-  // Staging that nobody uses still moves what lies behind it, which banks tell apart.
-  if (config.accelerator.hbm.detail == memory::HbmDetail::kStream) {
+  // Staging that nobody uses still moves what lies behind it, which some memories tell apart.
+  if (memory::model_of(config.accelerator.hbm).uniform) {
     add(Followed::kRings,
         {"collectives.channels", "collectives.chunk", "collectives.slots", "collectives.queue_pairs",
          "accelerator.relay", "accelerator.line_latency"},
@@ -187,10 +191,10 @@ void add_libraries(IdleCollector& idle, const MachineConfig& config, const Machi
            "no collective of this run is by dimensions");
   constexpr std::string_view kAbove[] = {InNetworkConfig::kAlgorithm, MulticastConfig::kAlgorithm,
                                          DimensionsConfig::kAlgorithm};
-  for (const collectives::AlgorithmSection& section : config.collectives.sections) {
-    if (std::find(std::begin(kAbove), std::end(kAbove), section.algorithm) != std::end(kAbove)) continue;
-    idle.add(!has_run(use, section.algorithm), "collectives." + section.key,
-             "no collective of this run is by " + section.algorithm);
+  for (const Section& section : config.collectives.sections) {
+    if (std::find(std::begin(kAbove), std::end(kAbove), section.name) != std::end(kAbove)) continue;
+    idle.add(!has_run(use, section.name), "collectives." + section.key,
+             "no collective of this run is by " + section.name);
   }
 }
 
@@ -223,9 +227,8 @@ void add_processor(IdleCollector& idle, const firmware::Processor::Config& confi
 void add_sections(IdleCollector& idle, const CommunicatorConfig& config, const MachineUse& use, bool in_network) {
   const std::string path = "collectives.";
   const collectives::Algorithm& algorithm = collectives::algorithm_of(config.algorithm);
-  for (const collectives::AlgorithmSection& section : config.sections) {
-    const bool counts =
-        section.algorithm == InNetworkConfig::kAlgorithm ? in_network : section.algorithm == algorithm.name;
+  for (const Section& section : config.sections) {
+    const bool counts = section.name == InNetworkConfig::kAlgorithm ? in_network : section.name == algorithm.name;
     idle.add(!counts, path + section.key, path + "algorithm is " + algorithm.name);
     // Others may have done all in its place. Where its fields say which ones, they count.
     idle.add(counts && !algorithm.is_whole() && !algorithm.in_place && !has_run(use, algorithm.name),
@@ -311,7 +314,7 @@ MachineUse use_of(Machine& machine) {
     use.accesses = use.accesses || rank.processor->accesses() > 0;
     use.offloaded = use.offloaded || (rank.offload.processor != nullptr && rank.offload.processor->accesses() > 0);
     count(use.nic, machine.nic(i).counters());
-    if (nic::Nic* port = machine.scale_up_port(i)) count(use.port, port->counters());
+    if (nic::AnyNic* port = machine.scale_up_port(i)) count(use.port, port->counters());
     if (!machine.has_remote_memory()) continue;
     const memory::RemoteDma::Counters& remote = machine.remote_dma(i).counters();
     use.moves = use.moves || remote.loads > 0 || remote.stores > 0;

@@ -17,7 +17,7 @@ namespace weft::platforms {
 struct IdleFields {
   std::string path;                 ///< one field, or an object with all that is in it: "nic.dcqcn"
   std::vector<std::string> except;  ///< of such an object: what counts all the same
-  std::string why;                  ///< "nic.dcqcn.enabled is false"
+  std::string why;                  ///< "nic.congestion is none"
   bool together = false;            ///< its fields are told of as one, by its path
   /// Of such an object: whether a field of it, by its path within, changes nothing. Null: none does.
   std::function<bool(std::string_view)> decides_nothing;

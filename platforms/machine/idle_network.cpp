@@ -9,6 +9,8 @@
 #include <optional>
 
 #include "hw/core/random.h"
+#include "hw/fabric/switch/switch_model.h"
+#include "hw/nic/nic_model.h"
 #include "platforms/config/other_values.h"
 #include "platforms/machine/idle_collector.h"
 
@@ -109,15 +111,16 @@ void add_reduction(IdleCollector& idle, const fabric::Switch::Config& sw, const 
 
 }  // namespace
 
-void add_interface(IdleCollector& idle, const nic::Nic::Config& nic, const fabric::FabricConfig& network,
+void add_interface(IdleCollector& idle, const nic::NicConfig& nic, const fabric::FabricConfig& network,
                    const InterfaceUse& use, const std::string& path, const std::string& network_path) {
   const bool recovers = nic.recovery || nic.reorder > Bytes();
   const std::string posted = path + ".posted";
+  const std::string congestion_is = path + ".congestion is " + nic.congestion.text();
   if (path == "nic") {
     idle.add(true, posted, "only links within a node carry acknowledgements with data");
   } else {
     idle.add(recovers, posted, "it repeats what is lost");
-    idle.add(nic.dcqcn.enabled, posted, path + ".dcqcn.enabled is true");
+    idle.add(nic.scheme().make != nullptr, posted, congestion_is);
     idle.add(nic.context_cache.entries > 0, posted, path + ".context_cache.entries is not 0");
     idle.add(!network.faults.empty(), posted, network_path + ".faults are given");
   }
@@ -131,8 +134,19 @@ void add_interface(IdleCollector& idle, const nic::Nic::Config& nic, const fabri
   idle.add(!use.ahead, path + ".reorder_wait", "no packet came ahead of its turn");
   idle.add(!use.groups, path + ".group_rate", "nothing was multicast or added up in " + network_path);
   const bool marks = network.switch_config.marking.min > Bytes();
-  idle.add(!nic.dcqcn.enabled, path + ".dcqcn", path + ".dcqcn.enabled is false", {"enabled"});
-  idle.add(nic.dcqcn.enabled && !marks, path + ".dcqcn", network_path + ".switch.marking.min is 0B");
+  const nic::CongestionScheme& scheme = nic.scheme();
+  const bool unheard = scheme.notifies && !scheme.acknowledges && !marks;
+  const std::string unmarked = network_path + ".switch.marking.min is 0B";
+  idle.add(unheard, path + ".congestion", unmarked);
+  const std::string implementation_is = path + ".implementation is " + nic.implementation.text();
+  for (const std::string& field : model_of(nic).ignores) idle.add(true, path + "." + field, implementation_is);
+  for (const Section& section : nic.of_implementations) {
+    idle.add(section.name != nic.implementation.text(), path + "." + section.key, implementation_is);
+  }
+  for (const Section& section : nic.sections) {
+    idle.add(section.name != scheme.name, path + "." + section.key, congestion_is);
+    idle.add(unheard, path + "." + section.key, unmarked);
+  }
   idle.add(nic.pcie.generation == 0, path + ".pcie", path + ".pcie.generation is 0", {"generation"});
   idle.add(nic.context_cache.entries == 0, path + ".context_cache.context", path + ".context_cache.entries is 0");
   idle.add(use.read_ahead > Bytes() && nic.read_ahead > use.read_ahead, path + ".read_ahead",
@@ -193,6 +207,11 @@ void add_network(IdleCollector& idle, const fabric::FabricConfig& network, int e
   }
   const bool shares = std::any_of(links.begin(), links.end(), [](const auto& link) { return link.shared > Bytes(); });
   const fabric::Switch::Config& sw = network.switch_config;
+  const std::string implementation_is = path + ".switch.implementation is " + sw.implementation.text();
+  for (const std::string& field : model_of(sw).ignores) idle.add(true, path + ".switch." + field, implementation_is);
+  for (const Section& section : sw.sections) {
+    idle.add(section.name != sw.implementation.text(), path + ".switch." + section.key, implementation_is);
+  }
   const auto needs_lanes = [&] {
     return ends > kMostEnds || fabric::Topology::build(network, ends, path).lanes_needed > 1;
   };

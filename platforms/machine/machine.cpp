@@ -6,6 +6,8 @@
 #include <unordered_set>
 
 #include "hw/fabric/credit_loop.h"
+#include "hw/memory/memory_model.h"
+#include "hw/nic/nic_model.h"
 #include "platforms/machine/machine_checks.h"
 #include "platforms/machine/round_trip.h"
 #include "platforms/machine/starvation.h"
@@ -74,7 +76,7 @@ Shares shares_of(const memory::RemoteMemory::Config& config, const memory::Remot
 }
 
 /// Interfaces that gave up in a network in which nothing is lost.
-void check_answered(const std::vector<std::unique_ptr<nic::Nic>>& interfaces, const fabric::Plan& plan,
+void check_answered(const std::vector<std::unique_ptr<nic::AnyNic>>& interfaces, const fabric::Plan& plan,
                     const std::string& path) {
   if (!plan.config().faults.empty()) return;
   bool gave_up = false;
@@ -144,7 +146,7 @@ Machine::Machine(const MachineConfig& config, std::optional<std::uint32_t> shuff
   check_interface(*network_plan_, config.nic, "nic");
   if (node_plan_) check_interface(*node_plan_, config.scale_up.port, "scale_up.port");
   memory_model_ = config.accelerator.hbm.model();
-  fit_read_ahead(config_.nic, *network_plan_, nic::Nic::Config::kLeastReadAhead);
+  fit_read_ahead(config_.nic, *network_plan_, nic::NicConfig::kLeastReadAhead);
   if (node_plan_) fit_read_ahead(config_.scale_up.port, *node_plan_, kLeastOfPort);
   dispatcher_ = std::make_unique<Dispatcher>("dispatcher");
   std::vector<Step> all = steps();
@@ -157,18 +159,14 @@ Machine::Machine(const MachineConfig& config, std::optional<std::uint32_t> shuff
 
 Machine::~Machine() = default;
 
-Time Machine::memory_time() const {
-  const memory::HbmConfig& hbm = config_.accelerator.hbm;
-  return memory_model_ ? hbm.interconnect + memory_model_->read() : hbm.latency;
-}
-
 /// Where nobody has set it, and as its limit: what is held beyond it would stand before what other queue pairs send
 /// later.
-void Machine::fit_read_ahead(nic::Nic::Config& interface, const fabric::Plan& plan, Bytes least) const {
+void Machine::fit_read_ahead(nic::NicConfig& interface, const fabric::Plan& plan, Bytes least) const {
+  const Time memory = config_.accelerator.hbm.read_time();
   Bytes fitting = least;
   for (std::uint32_t e = 0; e < plan.topology().ends.size(); ++e) {
     const Rate link = plan.end_link(e).rate;
-    fitting = std::max(fitting, interface.fitting_read_ahead(link, memory_time(), plan.config().mtu));
+    fitting = std::max(fitting, interface.fitting_read_ahead(link, memory, plan.config().mtu));
   }
   if (interface.read_ahead == Bytes() || interface.read_ahead > fitting) interface.read_ahead = fitting;
 }
@@ -226,9 +224,10 @@ void Machine::add_rank(std::vector<Step>& steps, std::size_t i) {
                                                                   config_.accelerator.array, *dispatcher_, data, stall);
   });
   steps.emplace_back([this, i, number, data, stall] {
-    nics_[i] = std::make_unique<nic::Nic>(("nic" + number).c_str(), config_.nic,
-                                          network_plan_->end_config(static_cast<std::uint32_t>(i)),
-                                          static_cast<std::uint32_t>(i), *dispatcher_, packets_, data, stall);
+    const auto end = static_cast<std::uint32_t>(i);
+    nics_[i] = nic::model_of(config_.nic)
+                   .make({"nic" + number, config_.nic, network_plan_->end_config(end), end, *dispatcher_, packets_,
+                          data, stall});
   });
   steps.emplace_back([this, i, number, stall] {
     const int devices = config_.remote_memory.exists() ? 4 : 3;
@@ -251,8 +250,9 @@ void Machine::add_rank(std::vector<Step>& steps, std::size_t i) {
   if (!has_ports()) return;
   const auto local = static_cast<std::uint32_t>(i % static_cast<std::size_t>(config_.per_node));
   steps.emplace_back([this, i, local, number, data, stall] {
-    ports_[i] = std::make_unique<nic::Nic>(("port" + number).c_str(), config_.scale_up.port,
-                                           node_plan_->end_config(local), local, *dispatcher_, packets_, data, stall);
+    const nic::NicConfig& port = config_.scale_up.port;
+    ports_[i] = nic::model_of(port).make(
+        {"port" + number, port, node_plan_->end_config(local), local, *dispatcher_, packets_, data, stall});
   });
 }
 
@@ -262,36 +262,39 @@ std::unique_ptr<memory::Memory> Machine::make_memory(std::size_t i) {
   std::vector<std::string> masters = {"compute", "copy", "nic"};
   if (has_ports()) masters.emplace_back("port");
   if (config_.remote_memory.exists()) masters.emplace_back("remote");
-  if (config.detail == memory::HbmDetail::kBank) {
-    return std::make_unique<memory::BankHbm>(name.c_str(), config.banks(), *dispatcher_, masters, config_.data);
-  }
-  const Stall::Config stall{config_.stall, static_cast<std::uint64_t>(config_.seed)};
-  return std::make_unique<memory::Hbm>(name.c_str(), config, *dispatcher_, masters, config_.data, stall,
-                                       memory_model_.get(), config.interconnect);
+  return memory::model_of(config).make({.name = name,
+                                        .config = config,
+                                        .dispatcher = *dispatcher_,
+                                        .masters = masters,
+                                        .data = config_.data,
+                                        .stall = {config_.stall, static_cast<std::uint64_t>(config_.seed)},
+                                        .stacks = memory_model_.get()});
 }
 
 void Machine::use_phases(std::size_t i) {
   accelerators_[i]->use_phases();
-  accelerators_[i]->place_kernels(config_.accelerator.hbm.capacity);
   nics_[i]->use_phases();
   if (has_ports()) ports_[i]->use_phases();
   if (remote_memory_) remote_dmas_[i]->local_master().use_phases();
 }
 
 void Machine::bind_rank(std::size_t i) {
-  if (config_.accelerator.hbm.detail == memory::HbmDetail::kBank) use_phases(i);
+  const memory::MemoryModel& model = memory::model_of(config_.accelerator.hbm);
+  if (model.phases) use_phases(i);
+  if (!model.uniform) accelerators_[i]->place_kernels(config_.accelerator.hbm.capacity);
   memory::Memory& hbm = *memories_[i];
   accelerator::Accelerator& array = *accelerators_[i];
-  nic::Nic& nic = *nics_[i];
+  nic::AnyNic& nic = *nics_[i];
   firmware::Processor& processor = *processors_[i];
   wire_(*dispatcher_, array.compute, hbm.socket(kCompute));
   wire_(*dispatcher_, array.copy, hbm.socket(kCopy));
   wire_(*dispatcher_, array.completion, processor.mailbox(kAccelerator));
   wire_(*dispatcher_, processor.device(kAccelerator), array.registers);
-  wire_(*dispatcher_, nic.dma, hbm.socket(kNicDma));
-  wire_(*dispatcher_, nic.completion, processor.mailbox(kNic));
-  wire_(*dispatcher_, processor.device(kNic), nic.registers);
-  network_->bind_end(static_cast<std::uint32_t>(i), nic.out, nic.in);
+  const nic::AnyNic::Sockets sockets = nic.sockets();
+  wire_(*dispatcher_, sockets.dma, hbm.socket(kNicDma));
+  wire_(*dispatcher_, sockets.completion, processor.mailbox(kNic));
+  wire_(*dispatcher_, processor.device(kNic), sockets.registers);
+  network_->bind_end(static_cast<std::uint32_t>(i), sockets.out, sockets.in);
 
   firmware::Rank& rank = ranks_[i];
   rank.index = static_cast<int>(i);
@@ -302,8 +305,12 @@ void Machine::bind_rank(std::size_t i) {
                     std::min(config_.nic.dma_rate, config_.fabric.payload_rate())};
   if (!dpas_.empty()) {
     firmware::Processor& dpa = *dpas_[i];
-    dpa.device(0).bind(nic.near_registers);
-    nic.near_completion.bind(dpa.mailbox(0));
+    if (sockets.near_registers == nullptr || sockets.near_completion == nullptr) {
+      throw ConfigError("dpa.cores", "expected 0, since nic.implementation is " + config_.nic.implementation.text() +
+                                         ", which has no cores of its own, got " + std::to_string(config_.dpa.cores));
+    }
+    dpa.device(0).bind(*sockets.near_registers);
+    sockets.near_completion->bind(dpa.mailbox(0));
     rank.offload = {&dpa, &nic, network_.get(), 0};
   }
   rank.accelerator = firmware::CommandWindow(processor, kAccelerator, array);
@@ -321,11 +328,13 @@ void Machine::bind_rank(std::size_t i) {
     processor.device(kPort).bind(processor.mailbox(kPort));
     return;
   }
-  nic::Nic& port = *ports_[i];
-  wire_(*dispatcher_, port.dma, hbm.socket(kPortDma));
-  wire_(*dispatcher_, port.completion, processor.mailbox(kPort));
-  wire_(*dispatcher_, processor.device(kPort), port.registers);
-  nodes_[static_cast<std::size_t>(rank.node)]->bind_end(static_cast<std::uint32_t>(rank.local), port.out, port.in);
+  nic::AnyNic& port = *ports_[i];
+  const nic::AnyNic::Sockets of_port = port.sockets();
+  wire_(*dispatcher_, of_port.dma, hbm.socket(kPortDma));
+  wire_(*dispatcher_, of_port.completion, processor.mailbox(kPort));
+  wire_(*dispatcher_, processor.device(kPort), of_port.registers);
+  nodes_[static_cast<std::size_t>(rank.node)]->bind_end(static_cast<std::uint32_t>(rank.local), of_port.out,
+                                                        of_port.in);
   rank.scale_up = {&processor, &port, nodes_[static_cast<std::size_t>(rank.node)].get(), kPort,
                    std::min(config_.scale_up.port.dma_rate, config_.scale_up.fabric.payload_rate())};
 }
@@ -367,7 +376,7 @@ void Machine::record(Probe& probe) {
     const std::string process = "accelerator " + std::to_string(i);
     accelerator(i).record(probe, process);
     nic(i).record(probe, process, "NIC");
-    if (nic::Nic* port = scale_up_port(i)) port->record(probe, process, "scale-up port");
+    if (nic::AnyNic* port = scale_up_port(i)) port->record(probe, process, "scale-up port");
     if (has_remote_memory()) remote_dma(i).record(probe, process);
   }
   network_->record(probe, "network");
@@ -436,14 +445,14 @@ std::vector<std::string> Machine::warnings() const {
   append(lines, describe_capped(config_.collectives, size(), followed));
   append(lines, network_->partitions());
   for (const auto& node : nodes_) append(lines, node->partitions());
-  const auto describe = [&](const std::vector<std::unique_ptr<nic::Nic>>& interfaces, const nic::NicConfig& config,
+  const auto describe = [&](const std::vector<std::unique_ptr<nic::AnyNic>>& interfaces, const nic::NicConfig& config,
                             const fabric::Plan& plan, const std::string& path) {
     // Nobody waits for what nothing passes.
     if (std::none_of(interfaces.begin(), interfaces.end(),
                      [](const auto& nic) { return nic->counters().packets_sent > 0; }))
       return;
     append(lines, fabric::describe_starved(plan));
-    append(lines, describe_starved_reads(config, plan, memory_time(), path));
+    append(lines, describe_starved_reads(config, plan, config_.accelerator.hbm.read_time(), path));
     append(lines, describe_hasty_repeats(config, plan, path));
     std::int64_t dropped = 0;
     for (const auto& nic : interfaces) dropped += nic->counters().dropped;
@@ -462,7 +471,7 @@ std::int64_t Machine::hops() {
   std::int64_t sum = 0;
   const auto add = [&sum](fabric::Fabric& network) {
     for (std::size_t s = 0; s < network.switch_count(); ++s) {
-      fabric::Switch& sw = network.switch_at(s);
+      fabric::AnySwitch& sw = network.switch_at(s);
       for (std::size_t p = 0; p < sw.radix(); ++p) sum += sw.transmitter(p).counters().packets;
     }
   };

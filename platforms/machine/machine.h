@@ -18,7 +18,7 @@
 #include "hw/memory/remote/cxl_pool.h"
 #include "hw/memory/remote/remote_dma.h"
 #include "hw/memory/remote/remote_memory.h"
-#include "hw/nic/nic.h"
+#include "hw/nic/any_nic.h"
 #include "platforms/machine/deadlock.h"
 #include "sw/collectives/communicator.h"
 #include "sw/firmware/rank.h"
@@ -50,7 +50,7 @@ struct AcceleratorPart {
 struct ScaleUp {
   static constexpr std::string_view kPartKind = "scale_up";
 
-  nic::Nic::Config port;
+  nic::NicConfig port;
   fabric::FabricConfig fabric;
 
   ScaleUp();
@@ -86,7 +86,7 @@ struct MachineConfig {
   int accelerators = 8;
   int per_node = 8;
   AcceleratorPart accelerator;
-  nic::Nic::Config nic;
+  nic::NicConfig nic;
   fabric::FabricConfig fabric;
   ScaleUp scale_up;
   RemoteMemoryPart remote_memory;
@@ -144,9 +144,9 @@ class Machine {
   memory::CxlPool* cxl_pool() { return cxl_pool_.get(); }
   [[nodiscard]] bool has_remote_memory() const { return config_.remote_memory.exists(); }
   memory::RemoteDma& remote_dma(int index) { return *remote_dmas_[static_cast<std::size_t>(index)]; }
-  nic::Nic& nic(int index) { return *nics_[static_cast<std::size_t>(index)]; }
+  nic::AnyNic& nic(int index) { return *nics_[static_cast<std::size_t>(index)]; }
   /// Null where a node has one accelerator.
-  nic::Nic* scale_up_port(int index) {
+  nic::AnyNic* scale_up_port(int index) {
     return ports_.empty() ? nullptr : ports_[static_cast<std::size_t>(index)].get();
   }
   fabric::Fabric& network() { return *network_; }
@@ -181,9 +181,7 @@ class Machine {
 
   [[nodiscard]] bool has_ports() const { return config_.per_node > 1; }
   [[nodiscard]] std::vector<Step> steps();
-  /// Of a read by an interface.
-  [[nodiscard]] Time memory_time() const;
-  void fit_read_ahead(nic::Nic::Config& interface, const fabric::Plan& plan, Bytes least) const;
+  void fit_read_ahead(nic::NicConfig& interface, const fabric::Plan& plan, Bytes least) const;
   void add_rank(std::vector<Step>& steps, std::size_t index);
   std::unique_ptr<memory::Memory> make_memory(std::size_t index);
   void bind_rank(std::size_t index);
@@ -205,8 +203,8 @@ class Machine {
   std::unique_ptr<memory::CxlPool> cxl_pool_;
   std::vector<std::unique_ptr<memory::RemoteDma>> remote_dmas_;  ///< likewise empty
   std::vector<std::unique_ptr<accelerator::Accelerator>> accelerators_;
-  std::vector<std::unique_ptr<nic::Nic>> nics_;
-  std::vector<std::unique_ptr<nic::Nic>> ports_;
+  std::vector<std::unique_ptr<nic::AnyNic>> nics_;
+  std::vector<std::unique_ptr<nic::AnyNic>> ports_;
   std::vector<std::unique_ptr<firmware::Processor>> processors_;
   std::vector<std::unique_ptr<firmware::Processor>> dpas_;  ///< empty if NICs have none
   std::vector<firmware::Rank> ranks_;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "hw/core/number_text.h"
+#include "hw/nic/nic_model.h"
 #include "platforms/machine/round_trip.h"
 #include "sw/collectives/in_network/in_network.h"
 #include "sw/collectives/multicast/multicast.h"
@@ -32,7 +33,7 @@ bool may_overtake(const fabric::Plan& plan) {
 }
 
 /// What comes ahead of its turn is dropped, and nobody would send it again.
-void check_order(const fabric::Plan& plan, const nic::Nic::Config& nic, const std::string& interface) {
+void check_order(const fabric::Plan& plan, const nic::NicConfig& nic, const std::string& interface) {
   const std::string& network = plan.path();
   if (nic.recovery || nic.reorder > Bytes() || !may_overtake(plan)) return;
   throw ConfigError(interface + ".recovery", "expected true, since " + network + ".routing is " +
@@ -43,7 +44,7 @@ void check_order(const fabric::Plan& plan, const nic::Nic::Config& nic, const st
 }
 
 /// While old and new routes mix, packets of a queue pair overtake each other, and some find no way left.
-void check_reroutings(const fabric::Plan& plan, const nic::Nic::Config& nic, const std::string& interface) {
+void check_reroutings(const fabric::Plan& plan, const nic::NicConfig& nic, const std::string& interface) {
   const std::vector<fabric::Rerouting>& all = plan.reroutings();
   const auto first = std::find_if(all.begin(), all.end(), [](const auto& each) { return each.at > Time(); });
   if (nic.recovery || nic.reorder > Bytes() || first == all.end()) return;
@@ -55,8 +56,8 @@ void check_reroutings(const fabric::Plan& plan, const nic::Nic::Config& nic, con
 
 /// A thread that polls keeps its hardware thread, and what waits for a place in a queue needs one to be posted.
 void check_polling(const MachineConfig& config) {
-  const std::pair<const char*, const nic::Nic::Config*> interfaces[] = {{"nic", &config.nic},
-                                                                        {"scale_up.port", &config.scale_up.port}};
+  const std::pair<const char*, const nic::NicConfig*> interfaces[] = {{"nic", &config.nic},
+                                                                      {"scale_up.port", &config.scale_up.port}};
   const bool on_dpa = config.dpa.cores > 0 && collectives::is_offloaded(config.collectives);
   for (const auto& [name, nic] : interfaces) {
     const bool sends = nic->send_queue_depth > 0;
@@ -97,6 +98,11 @@ void check_shares(const AcceleratorPart& part) {
     throw ConfigError("accelerator.speed_spread", "expected a share from 0 to 0.1, got " + to_text(spread));
   }
   part.hbm.check("accelerator.hbm");
+  if (const Rate left = part.hbm.sustained(); left < kLeastMemoryRate) {
+    throw ConfigError("accelerator.hbm.detail", "expected a memory that sustains at least " +
+                                                    to_text(kLeastMemoryRate) + ", got " + to_text(left) + " of " +
+                                                    part.hbm.detail.text());
+  }
 }
 
 /// Thresholds in their order, and no shares of lanes that there are not.
@@ -116,7 +122,7 @@ void check_marking(const fabric::Plan& plan) {
 }
 
 /// What faults damage must be repeated by somebody.
-void check_recovery(const fabric::Plan& plan, const nic::Nic::Config& nic, const std::string& interface) {
+void check_recovery(const fabric::Plan& plan, const nic::NicConfig& nic, const std::string& interface) {
   const std::string& network = plan.path();
   const int fault = plan.first_loss();
   if (fault < 0 || nic.recovery || nic.reorder > Bytes()) return;
@@ -126,7 +132,7 @@ void check_recovery(const fabric::Plan& plan, const nic::Nic::Config& nic, const
 }
 
 /// A segment must cross the host link in a time that a packet can hold.
-void check_host_link(const nic::Nic::Config& nic, const fabric::FabricConfig& network, const std::string& interface) {
+void check_host_link(const nic::NicConfig& nic, const fabric::FabricConfig& network, const std::string& interface) {
   const Time time = nic::HostLink::passage(nic.host_link(), network.segment);
   if (time <= kLongestPassage) return;
   const bool engine = time == transfer_time(network.segment, nic.dma_rate);
@@ -181,7 +187,7 @@ void check_machine(const MachineConfig& config) {
                        "collectives.in_network.chunk");
 }
 
-void check_interface(const fabric::Plan& plan, const nic::Nic::Config& nic, const std::string& interface) {
+void check_interface(const fabric::Plan& plan, const nic::NicConfig& nic, const std::string& interface) {
   check_recovery(plan, nic, interface);
   check_order(plan, nic, interface);
   check_reroutings(plan, nic, interface);
@@ -190,8 +196,11 @@ void check_interface(const fabric::Plan& plan, const nic::Nic::Config& nic, cons
   check_marking(plan);
   check_pcie(nic.pcie, interface + ".pcie");
   check_whole_elements(plan.config().segment, kElement, plan.path() + ".segment");
-  if (!(nic.dcqcn.g >= 0 && nic.dcqcn.g <= 1)) {
-    throw ConfigError(interface + ".dcqcn.g", "expected a share from 0 to 1, got " + to_text(nic.dcqcn.g));
+  const nic::NicModel& model = nic::nic_models().at(nic.implementation.text(), interface + ".implementation");
+  if (model.check) model.check(nic, interface);
+  for (const Section& section : nic.sections) {
+    const nic::CongestionScheme& scheme = nic::congestion_schemes().at(section.name, interface + ".congestion");
+    if (scheme.check) scheme.check(section.config, interface + "." + section.key);
   }
 }
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "hw/nic/nic.h"
+
 namespace weft::platforms {
 namespace {
 
@@ -101,8 +103,13 @@ std::vector<std::string> describe_short_reorder(const nic::NicConfig& config, co
           to_text(enough) + " under way"};
 }
 
-void post_stores(const std::vector<std::unique_ptr<nic::Nic>>& ports, const fabric::Plan& plan) {
+void post_stores(const std::vector<std::unique_ptr<nic::AnyNic>>& ports, const fabric::Plan& plan) {
   if (!plan.config().faults.empty()) return;
+  std::vector<nic::Nic*> modelled;
+  for (const auto& port : ports) {
+    modelled.push_back(dynamic_cast<nic::Nic*>(port.get()));
+    if (modelled.back() == nullptr) return;  // only Weft's own knows how
+  }
   const auto ends = static_cast<std::uint32_t>(plan.topology().ends.size());
   const Bytes header(plan.config().wire_bytes(0));
   for (std::uint32_t from = 0; from < ends; ++from) {
@@ -114,8 +121,8 @@ void post_stores(const std::vector<std::unique_ptr<nic::Nic>>& ports, const fabr
     }
     for (std::size_t first = 0; first < ports.size(); first += ends) {
       std::vector<nic::Nic::Neighbour> neighbours;
-      for (std::uint32_t to = 0; to < ends; ++to) neighbours.push_back({ports[first + to].get(), times[to]});
-      ports[first + from]->post_stores(std::move(neighbours));
+      for (std::uint32_t to = 0; to < ends; ++to) neighbours.push_back({modelled[first + to], times[to]});
+      modelled[first + from]->post_stores(std::move(neighbours));
     }
   }
 }

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "hw/fabric/topology/plan.h"
-#include "hw/nic/nic.h"
+#include "hw/nic/any_nic.h"
 #include "hw/nic/nic_config.h"
 
 /// How long packets and their answers take through a network in which nothing else is under way.
@@ -45,7 +45,7 @@ void check_ack_timeout(const nic::NicConfig& config, const fabric::Plan& plan, c
 
 /// Makes ports of networks of that plan, one behind the other, carry what has no payload with what has
 /// (Nic::post_stores). Not where links have faults, which would have to tell when it comes.
-void post_stores(const std::vector<std::unique_ptr<nic::Nic>>& ports, const fabric::Plan& plan);
+void post_stores(const std::vector<std::unique_ptr<nic::AnyNic>>& ports, const fabric::Plan& plan);
 
 /// What helps where answers came too late although no packet was lost: "expected ...".
 [[nodiscard]] std::string longer_ack_timeout(const nic::NicConfig& config, const fabric::Plan& plan);

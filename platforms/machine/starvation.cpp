@@ -4,9 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <memory>
 
-#include "hw/memory/stream_model.h"
 #include "platforms/machine/round_trip.h"
 #include "sw/collectives/nccl/nccl_collectives.h"
 
@@ -19,12 +17,6 @@ std::string percent(double share) {
   std::array<char, 32> text{};
   std::snprintf(text.data(), text.size(), "%.3g %%", share * 100);
   return text.data();
-}
-
-/// Of a read by an interface.
-Time memory_time(const memory::HbmConfig& hbm) {
-  const std::shared_ptr<const memory::StreamModel> model = hbm.model();
-  return model ? hbm.interconnect + model->read() : hbm.latency;
 }
 
 }  // namespace
@@ -76,7 +68,7 @@ RingModel ring_model(const MachineConfig& config, const fabric::Plan& network, c
   model.post = cycle_time(cores.poll_cycles + cores.post_cycles, cores.clock);
   const accelerator::Accelerator::Config& array = config.accelerator.array;
   model.engine = array.copy_overhead + transfer_time(rings.chunk, array.copy_rate);
-  const Time memory = memory_time(config.accelerator.hbm);
+  const Time memory = config.accelerator.hbm.read_time();
   for (int m = 0; m < members; ++m) {
     const int next = (m + 1) % config.accelerators;
     const bool inside = node != nullptr && m / per_node == next / per_node;

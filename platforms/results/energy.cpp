@@ -55,7 +55,7 @@ std::vector<NetworkEnergy> networks_of(Machine& machine, double time) {
   networks[0].name = "fabric";
   add(
       networks[0], machine.network(),
-      [&machine](std::uint32_t e) -> nic::Nic& { return machine.nic(static_cast<int>(e)); }, time);
+      [&machine](std::uint32_t e) -> nic::AnyNic& { return machine.nic(static_cast<int>(e)); }, time);
   if (machine.node_count() == 0) return networks;
   NetworkEnergy& scale_up = networks.emplace_back();
   scale_up.name = "scale_up";
@@ -63,18 +63,20 @@ std::vector<NetworkEnergy> networks_of(Machine& machine, double time) {
     const int first = static_cast<int>(n) * machine.config().per_node;
     add(
         scale_up, machine.node_network(n),
-        [&machine, first](std::uint32_t e) -> nic::Nic& { return *machine.scale_up_port(first + static_cast<int>(e)); },
+        [&machine, first](std::uint32_t e) -> nic::AnyNic& {
+          return *machine.scale_up_port(first + static_cast<int>(e));
+        },
         time);
   }
   return networks;
 }
 
 Spent nics_of(Machine& machine, double time) {
-  const nic::Nic::Config::PowerConfig& power = machine.config().nic.power;
+  const nic::NicConfig::PowerConfig& power = machine.config().nic.power;
   Spent spent;
   spent.known = power.bit > Energy() || power.message > Energy() || power.idle > Power();
   for (int i = 0; i < machine.size(); ++i) {
-    const nic::Nic::Counters& counters = machine.nic(i).counters();
+    const nic::NicCounters& counters = machine.nic(i).counters();
     spent.active += of_bytes(counters.bytes_sent + counters.bytes_received, power.bit);
     spent.active += static_cast<double>(counters.messages_sent + counters.messages_received) * joules(power.message);
     spent.idle += watts(power.idle) * time;

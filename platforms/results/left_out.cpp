@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/results/left_out.h"
 
+#include "hw/fabric/switch/switch_model.h"
+#include "hw/memory/memory_model.h"
+#include "hw/nic/nic_model.h"
+
 namespace weft::platforms {
 void LeftOut::mark(std::size_t mark) {
   marks_.emplace(mark, take_baseline(machine_, machine_.dispatcher().now()));
@@ -25,11 +29,13 @@ Baseline LeftOut::moved(const Baseline* since) const {
 }
 
 bool repeats_itself(const MachineConfig& config) {
-  if (config.data || config.stall > Time() || config.accelerator.hbm.detail == memory::HbmDetail::kBank) return false;
+  if (config.data || config.stall > Time() || !memory::model_of(config.accelerator.hbm).uniform) return false;
   if (config.remote_memory.exists()) return false;
+  if (!nic::model_of(config.nic).repeats || !nic::model_of(config.scale_up.port).repeats) return false;
   for (const fabric::FabricConfig* network : {&config.fabric, &config.scale_up.fabric}) {
     const fabric::Switch::Config& of_switch = network->switch_config;
     if (!network->faults.empty() || of_switch.marking.min > Bytes() || of_switch.arbiter.has_pins()) return false;
+    if (!fabric::model_of(of_switch).repeats) return false;
     if (of_switch.reduction.implementation != fabric::ReductionEngine::Config().implementation) return false;
   }
   return true;

@@ -99,10 +99,10 @@ void visit_links(fabric::Fabric& fabric, const std::string& name, const std::str
   }
   for (std::size_t s = 0; s < fabric.switch_count(); ++s) {
     const fabric::Topology::Node& node = topology.switches[s];
-    fabric::Switch& sw = fabric.switch_at(s);
+    fabric::AnySwitch& sw = fabric.switch_at(s);
     for (std::size_t p = 0; p < node.ports.size(); ++p) {
       const fabric::Topology::Neighbour& neighbour = node.ports[p];
-      const fabric::Switch::PortCounters& counters = sw.port_counters(p);
+      const fabric::AnySwitch::PortCounters& counters = sw.port_counters(p);
       const std::string other =
           neighbour.is_end ? end + std::to_string(neighbour.index) : topology.switches[neighbour.index].name;
       Link link = link_of(fmt::format("{}.{}.port{} to {}", name, node.name, p, other), sw.transmitter(p));

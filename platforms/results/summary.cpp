@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "hw/memory/bank_hbm.h"
 #include "platforms/results/energy.h"
 #include "platforms/results/format.h"
 #include "platforms/results/stopwatch.h"
@@ -40,7 +41,7 @@ void add(fabric::ReductionEngine::Counters& sum, fabric::Fabric& network) {
   }
 }
 
-void add(ordered_json& json, const nic::Nic::Counters& counters) {
+void add(ordered_json& json, const nic::NicCounters& counters) {
   const auto sum = [&json](const char* key, std::int64_t value) {
     json[key] = json.contains(key) ? json[key].get<std::int64_t>() + value : value;
   };
@@ -187,6 +188,17 @@ ordered_json bank_summary(Machine& machine, Time span) {
           {"by_master", by_master}};
 }
 
+/// Of all accelerators together.
+ordered_json own_counts(Machine& machine) {
+  ordered_json counts = ordered_json::object();
+  for (int i = 0; i < machine.size(); ++i) {
+    for (const auto& [name, count] : machine.memory(i).own_counts()) {
+      counts[name] = counts.value(name, std::int64_t{0}) + count;
+    }
+  }
+  return counts;
+}
+
 /// Of accelerator `i` and a master.
 memory::Memory::Traffic traffic_of(Machine& machine, int i, std::size_t master, const Baseline* since) {
   memory::Memory::Traffic traffic = machine.memory(i).traffic(master);
@@ -328,7 +340,8 @@ ordered_json memory_summary(Machine& machine, Time span, const Baseline* since) 
                        {"capacity_bytes", machine.config().accelerator.hbm.capacity.count()},
                        {"allocated_bytes_max", allocated}};
   const Time whole = since == nullptr ? span : since->at + span;
-  if (machine.config().accelerator.hbm.detail == memory::HbmDetail::kBank) json["banks"] = bank_summary(machine, whole);
+  if (dynamic_cast<memory::BankHbm*>(&machine.memory(0)) != nullptr) json["banks"] = bank_summary(machine, whole);
+  if (ordered_json own = own_counts(machine); !own.empty()) json["own"] = std::move(own);
   if (machine.remote_memory() != nullptr) json["remote"] = remote_summary(machine, whole);
   if (machine.cxl_pool() != nullptr) json["pool"] = pool_summary(machine, whole);
   return json;
@@ -339,7 +352,7 @@ ordered_json interface_summary(Machine& machine) {
   ordered_json ports = ordered_json::object();
   for (int i = 0; i < machine.size(); ++i) {
     add(nics, machine.nic(i).counters());
-    if (nic::Nic* port = machine.scale_up_port(i)) add(ports, port->counters());
+    if (nic::AnyNic* port = machine.scale_up_port(i)) add(ports, port->counters());
   }
   ordered_json json = {{"nic", nics}};
   if (!ports.empty()) json["scale_up_port"] = ports;

@@ -57,7 +57,7 @@ struct Algorithm {
 
   /// The fields that it has for itself, at `collectives.NAME` with _ for -. May be none.
   AnyConfig config = {};
-  std::string config_doc = {};  ///< empty: "The NAME algorithm"
+  std::string config_doc = {};
 
   /// By which algorithm collectives run that it has not; null: ring.
   std::function<std::string_view(const CommunicatorConfig&)> in_place = {};

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "hw/core/config/section_key.h"
 #include "sw/collectives/algorithm.h"
 
 namespace weft::collectives {
@@ -70,6 +71,9 @@ bool Algorithm::is_whole() const {
 }
 
 void provide(Algorithm algorithm) {
+  if (registry().find(algorithm.name) == nullptr) {
+    check_new_key(algorithm.name, algorithm.config, CommunicatorConfig());
+  }
   registry().provide(std::move(algorithm));
 }
 
@@ -94,28 +98,8 @@ std::string names_with(Rooted what) {
   return names_of_those_with(what);
 }
 
-EnumNames<AlgorithmName> enum_names(const AlgorithmName& /*tag*/) {
-  EnumNames<AlgorithmName> names;
-  for (const Algorithm& each : registry()) names.emplace_back(each.name, each.name);
-  return names;
-}
-
-std::vector<AlgorithmSection> default_sections() {
-  std::vector<AlgorithmSection> sections;
-  for (const Algorithm& each : registry()) {
-    if (!each.config.exists()) continue;
-    std::string key = each.name;
-    std::replace(key.begin(), key.end(), '-', '_');
-    const std::string doc = each.config_doc.empty() ? "The " + each.name + " algorithm" : each.config_doc;
-    sections.push_back({each.name, std::move(key), doc, each.config});
-  }
-  return sections;
-}
-
-std::string CommunicatorConfig::algorithms_doc() {
-  std::string text;
-  for (const Algorithm& each : registry()) text += (text.empty() ? "" : "; ") + each.name + ": " + each.doc;
-  return text;
+const Names& registered(const Algorithm* /*kind*/) {
+  return registry();
 }
 
 }  // namespace weft::collectives

@@ -53,10 +53,7 @@ Communicator::Communicator(std::vector<Rank*> ranks, const Config& config, std::
 }
 
 std::unique_ptr<Group> Communicator::make_group(const Algorithm& algorithm) {
-  static const AnyConfig none;
-  const auto section = std::find_if(config_.sections.begin(), config_.sections.end(),
-                                    [&](const AlgorithmSection& each) { return each.algorithm == algorithm.name; });
-  GroupSite site{ranks_, config_, section == config_.sections.end() ? none : section->config, name_, channels_, {}};
+  GroupSite site{ranks_, config_, config_.sections.of(algorithm.name), name_, channels_, {}};
   auto group = algorithm.make(site);
   if (!site.remark.empty()) remark_ = site.remark;
   return group;

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <concepts>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "hw/core/config/any_config.h"
+#include "hw/core/config/named.h"
 #include "hw/core/fields.h"
 #include "sw/collectives/tree/tree_broadcast.h"
 
@@ -16,22 +14,10 @@ namespace weft::collectives {
 /// The algorithm that takes the place of others where they cannot be (sw/collectives/ring).
 inline constexpr std::string_view kRingAlgorithm = "ring";
 
-/// A collective algorithm by its name, which is one of algorithms() (sw/collectives/algorithm.h): as a field it is
-/// read, checked and documented like an enum.
-class AlgorithmName {
- public:
-  AlgorithmName() : AlgorithmName(kRingAlgorithm) {}
-  template <std::convertible_to<std::string_view> Text>
-  AlgorithmName(const Text& name) : name_(std::string_view(name)) {}
-
-  [[nodiscard]] const std::string& text() const { return name_; }
-  bool operator==(const AlgorithmName&) const = default;
-
- private:
-  std::string name_;
-};
-/// In the order in which they were provided, Weft's own first.
-EnumNames<AlgorithmName> enum_names(const AlgorithmName& tag);
+/// A collective algorithm by its name, which is one of algorithms() (sw/collectives/algorithm.h).
+struct Algorithm;
+[[nodiscard]] const Names& registered(const Algorithm* kind);
+using AlgorithmName = NameOf<Algorithm>;
 
 /// NCCL's (NCCL_PROTO), of rings and trees. In LL each word has a flag, so that twice the bytes travel with fewer
 /// waits, in LL128 each line of 128 bytes. `automatic` is what the cost model says, or simple where the algorithm is
@@ -43,16 +29,6 @@ inline EnumNames<Protocol> enum_names(Protocol /*tag*/) {
           {"ll", Protocol::kLl},
           {"ll128", Protocol::kLl128}};
 }
-
-/// The fields that one algorithm has for itself.
-struct AlgorithmSection {
-  std::string algorithm;
-  std::string key;  ///< its name with _ for -
-  std::string doc;
-  AnyConfig config;
-};
-/// Of all algorithms that have some, with their defaults.
-std::vector<AlgorithmSection> default_sections();
 
 /// How collectives run: `collectives` of a platform. What several algorithms follow stands here, what is one's own in
 /// its section.
@@ -68,24 +44,21 @@ struct CommunicatorConfig {
   int pieces = 16;
   Time entry;
   BroadcastConfig broadcast;
-  std::vector<AlgorithmSection> sections = default_sections();
+  Sections sections{names_for<Algorithm>()};
 
   /// The section of this type.
   template <typename C>
   C& of() {
-    for (AlgorithmSection& section : sections) {
-      if (section.config.is<C>()) return section.config.as<C>();
-    }
-    throw std::logic_error("no collective algorithm has fields of this type");
+    return sections.of<C>();
   }
   template <typename C>
   [[nodiscard]] const C& of() const {
-    return const_cast<CommunicatorConfig*>(this)->of<C>();
+    return sections.of<C>();
   }
 
   template <typename Visitor>
   void fields(Visitor&& visit) {
-    const std::string algorithms = algorithms_doc();
+    const std::string algorithms = names_for<Algorithm>().doc();
     visit("algorithm", algorithm, algorithms);
     visit("channels", channels,
           "Rings side by side, each with its own part of every block; 0: 8 where nodes have more than "
@@ -110,12 +83,8 @@ struct CommunicatorConfig {
     visit("entry", entry, "What the caller's library spends on a collective before its first request",
           Range{0, 1'000'000'000});
     visit("broadcast", broadcast, "By what a Broadcast runs, if not as the other collectives");
-    for (AlgorithmSection& section : sections) visit(section.key, section.config, section.doc);
+    sections.fields(visit);
   }
-
- private:
-  /// "ring: one ring through all; ...".
-  static std::string algorithms_doc();
 };
 
 }  // namespace weft::collectives

@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "hw/nic/nic.h"
+#include "hw/nic/any_nic.h"
 
 namespace weft::firmware {
 
@@ -16,20 +16,20 @@ void Doorbell::announce(std::span<const nic::WorkRequest> requests) const {
                    static_cast<std::uint32_t>(requests.size() * sizeof requests[0]));
 }
 
-Backlog* Backlog::of(nic::Nic& nic, Doorbell doorbell, std::uint32_t queue_pair, bool numbered) {
-  if (nic.config().send_queue_depth == 0 && nic.config().receive_queue_depth == 0) return nullptr;
+Backlog* Backlog::of(nic::Verbs& nic, Doorbell doorbell, std::uint32_t queue_pair, bool numbered) {
+  if (nic.depths().sends == 0 && nic.depths().receives == 0) return nullptr;
   return &doorbell.processor->keep(std::make_unique<Backlog>(nic, doorbell, queue_pair, numbered));
 }
 
-Backlog::Backlog(nic::Nic& nic, Doorbell doorbell, std::uint32_t queue_pair, bool numbered)
+Backlog::Backlog(nic::Verbs& nic, Doorbell doorbell, std::uint32_t queue_pair, bool numbered)
     : nic_(nic),
       doorbell_(doorbell),
       queue_pair_(queue_pair),
       numbered_(numbered),
       freed_(&doorbell.processor->create_completion_queue(
           "places in the queues of queue pair " + std::to_string(queue_pair) + " of " + nic.name() + ", queue")) {
-  sends_.depth = static_cast<std::uint64_t>(nic.config().send_queue_depth);
-  receives_.depth = static_cast<std::uint64_t>(nic.config().receive_queue_depth);
+  sends_.depth = static_cast<std::uint64_t>(nic.depths().sends);
+  receives_.depth = static_cast<std::uint64_t>(nic.depths().receives);
   nic.report_places(queue_pair, freed_->address());
 }
 

@@ -11,7 +11,7 @@
 #include "sw/firmware/task.h"
 
 namespace weft::nic {
-class Nic;
+class Verbs;
 }
 
 namespace weft::firmware {
@@ -36,21 +36,21 @@ struct Doorbell {
 
 /// Keeps a queue pair within the depths of the interface's queues (nic.send_queue_depth, nic.receive_queue_depth): a
 /// request that finds no place waits here, in its order, and is posted when the interface has said that places are free
-/// (Nic::report_places). A thread posts what waits, on the core of the thread that posted first; it is no unfinished
+/// (Verbs::report_places). A thread posts what waits, on the core of the thread that posted first; it is no unfinished
 /// thread at the end of a run, since receives may wait for messages that never come.
 class Backlog {
  public:
   /// Null where both queues hold any number; else the processor's. Completions of receives are `numbered` where each of
   /// several equal ones has an id of its own: datagrams and multicast.
-  static Backlog* of(nic::Nic& nic, Doorbell doorbell, std::uint32_t queue_pair, bool numbered);
+  static Backlog* of(nic::Verbs& nic, Doorbell doorbell, std::uint32_t queue_pair, bool numbered);
 
   void post(const nic::WorkRequest& request, Time relay, bool charged);
-  /// As Nic::provide(), of as many of these receives as there is room for; the others wait.
+  /// As Verbs::provide(), of as many of these receives as there is room for; the others wait.
   void provide(nic::WorkRequest receives);
   /// As Doorbell::announce(), of any number of requests.
   void post_batch(std::span<const nic::WorkRequest> requests);
 
-  Backlog(nic::Nic& nic, Doorbell doorbell, std::uint32_t queue_pair, bool numbered);
+  Backlog(nic::Verbs& nic, Doorbell doorbell, std::uint32_t queue_pair, bool numbered);
 
  private:
   struct Waiting {
@@ -79,7 +79,7 @@ class Backlog {
   void note(const nic::Completion& entry);
   Task serve();
 
-  nic::Nic& nic_;
+  nic::Verbs& nic_;
   Doorbell doorbell_;
   std::uint32_t queue_pair_;
   bool numbered_;

@@ -8,7 +8,7 @@
 
 #include "hw/accelerator/accelerator.h"
 #include "hw/fabric/fabric.h"
-#include "hw/nic/nic.h"
+#include "hw/nic/any_nic.h"
 #include "hw/nic/work.h"
 #include "sw/firmware/backlog.h"
 #include "sw/firmware/processor.h"
@@ -19,7 +19,7 @@ namespace weft::firmware {
 /// A network interface or scale-up port as one processor sees it.
 struct Interface {
   Processor* processor = nullptr;
-  nic::Nic* nic = nullptr;            ///< for the control path only
+  nic::Verbs* nic = nullptr;          ///< for the control path only
   fabric::Fabric* network = nullptr;  ///< likewise: where groups are made
   std::size_t device = 0;             ///< the processor's socket to its doorbells
   Rate rate = Rate();                 ///< payload that it can send
@@ -133,7 +133,7 @@ class QueuePair : public WorkQueue {
   void send_immediate(std::uint32_t immediate, bool signaled = false, std::uint64_t id = 0) {
     post({.id = id, .immediate = immediate, .verb = nic::Verb::kSend, .with_immediate = true, .signaled = signaled});
   }
-  /// `count` empty receives that are there as soon as the connection is (Nic::provide).
+  /// `count` empty receives that are there as soon as the connection is (Verbs::provide).
   void provide(std::uint32_t count, std::uint64_t id) {
     WorkQueue::provide({.id = id, .count = count, .verb = nic::Verb::kReceive});
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hw/core/config/registry.h"
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "hw/core/fields.h"
@@ -25,6 +26,12 @@ void fail_unknown_name(const std::vector<std::string>& names, std::string_view n
     all += (all.empty() ? "" : ", ") + each;
   }
   throw ConfigError(path, "expected one of " + all + ", got \"" + std::string(name) + "\"" + near.question());
+}
+
+Section section_of(const std::string& what, const std::string& name, const AnyConfig& config, const std::string& doc) {
+  std::string key = name;
+  std::replace(key.begin(), key.end(), '-', '_');
+  return {name, std::move(key), doc.empty() ? "The " + what + " " + name : doc, config};
 }
 
 }  // namespace weft::detail

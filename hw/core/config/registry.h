@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "hw/core/config/named.h"
+
 namespace weft {
 
 namespace detail {
@@ -16,13 +18,17 @@ namespace detail {
 void check_new_name(const std::string& what, std::string_view name, bool is_taken);
 [[noreturn]] void fail_unknown_name(const std::vector<std::string>& names, std::string_view name,
                                     const std::string& path);
+/// `doc` may be empty.
+[[nodiscard]] Section section_of(const std::string& what, const std::string& name, const AnyConfig& config,
+                                 const std::string& doc);
 }  // namespace detail
 
 /// What a platform can name in one kind of place, such as collective algorithms: Weft's own, and what a user provides
-/// before the platform is read. An Entry has a `name`, and says what users see of it and how it is made. Names keep the
-/// order in which they were provided, and entries their places in memory.
+/// before the platform is read. An Entry has a `name`, and says what users see of it and how it is made; it may have a
+/// `doc`, a few words for the reference, and fields of its own: an AnyConfig `config` with a `config_doc`. Names keep
+/// the order in which they were provided, and entries their places in memory.
 template <typename Entry>
-class Registry {
+class Registry final : public Names {
  public:
   /// `what` an entry is, for messages: "collective algorithm". `own` are what makes Weft's own.
   explicit Registry(std::string what, std::initializer_list<Entry (*)()> own = {}) : what_(std::move(what)) {
@@ -55,6 +61,25 @@ class Registry {
   }
   [[nodiscard]] auto begin() const { return entries_.begin(); }
   [[nodiscard]] auto end() const { return entries_.end(); }
+
+  [[nodiscard]] std::size_t size() const override { return entries_.size(); }
+  [[nodiscard]] const std::string& name(std::size_t index) const override { return entries_[index].name; }
+  [[nodiscard]] std::string doc() const override {
+    std::string text;
+    if constexpr (requires(const Entry& each) { each.doc; }) {
+      for (const Entry& each : entries_) text += (text.empty() ? "" : "; ") + each.name + ": " + each.doc;
+    }
+    return text;
+  }
+  [[nodiscard]] std::vector<Section> sections() const override {
+    std::vector<Section> all;
+    if constexpr (requires(const Entry& each) { each.config_doc; }) {
+      for (const Entry& each : entries_) {
+        if (each.config.exists()) all.push_back(detail::section_of(what_, each.name, each.config, each.config_doc));
+      }
+    }
+    return all;
+  }
 
  private:
   std::string what_;

@@ -16,6 +16,7 @@
 #include "hw/fabric/link.h"
 #include "hw/fabric/protocol.h"
 #include "hw/fabric/reduction/reduction_engines.h"
+#include "hw/fabric/switch/any_switch.h"
 #include "hw/fabric/switch/output_arbiter.h"
 #include "hw/fabric/switch/shared_buffer.h"
 #include "hw/fabric/topology/group_trees.h"
@@ -88,7 +89,7 @@ struct SwitchPower {
 /// the queue of the lane on which it will leave, so that none waits for credit of another lane; a packet that the
 /// arbiter has chosen is not stopped by a pause that comes before it starts. Checked against closed forms in
 /// tests/unit/fabric/switch_test.cpp and flow_control_test.cpp.
-class Switch final : public sc_core::sc_module, public EventTarget {
+class Switch final : public AnySwitch, public EventTarget {
  public:
   struct Config {
     Time latency = Time(220'000);
@@ -106,6 +107,8 @@ class Switch final : public sc_core::sc_module, public EventTarget {
     MarkingConfig marking;
     ReductionEngine::Config reduction;
     SwitchPower power;
+    SwitchName implementation;
+    Sections sections{names_for<SwitchModel>()};
 
     template <typename Visitor>
     void fields(Visitor&& visit) {
@@ -129,97 +132,51 @@ class Switch final : public sc_core::sc_module, public EventTarget {
       visit("marking", marking, "Explicit congestion notification");
       visit("reduction", reduction, "The engine that adds packets up");
       visit("power", power, "What it draws");
+      const std::string implementations = names_for<SwitchModel>().doc();
+      visit("implementation", implementation, implementations);
+      sections.fields(visit);
     }
 
     /// First byte in to first byte out of an idle switch.
-    [[nodiscard]] Time total_latency() const {
-      return latency + parse.latency + route.latency + admission.latency + arbitration.latency + crossbar.latency +
-             egress.latency;
-    }
+    [[nodiscard]] Time total_latency() const;
   };
-  struct Counters {
-    std::int64_t packets = 0;
-    std::int64_t queued = 0;        ///< packets that had to wait for their output
-    std::int64_t credit_waits = 0;  ///< times an output with packets stood still for credit or a pause
-    std::int64_t unroutable = 0;    ///< packets dropped since no way to their end was left
-  };
-  /// Of what happens less often than a packet.
-  struct PortCounters {
-    std::int64_t marked = 0;       ///< packets marked on their way to this output
-    std::int64_t dropped = 0;      ///< packets from this input that found no room
-    std::int64_t damaged = 0;      ///< packets that arrived damaged
-    std::int64_t pauses = 0;       ///< sent from this input
-    std::int64_t most_queued = 0;  ///< bytes that waited for this output at a time
-    Time blocked;                  ///< how long this output had packets and neither credit nor leave to send
-  };
-
-  /// One port: `out` sends to the neighbour's input, `in` receives from the neighbour's output.
-  struct Port {
-    Port(const std::string& name) : out(("out" + name).c_str()), in(("in" + name).c_str()) {}
-    InitiatorSocket out;
-    TargetSocket in;
-  };
-
   /// `links` gives the outgoing direction of each port, all with as many lanes. `routes` must outlive the switch;
-  /// `packets` takes what is dropped. Ports that are `joined` have no sockets: `join` joins them to other switches of
-  /// the same network, whose ports would otherwise be most of what a simulator of it needs in memory.
+  /// `packets` takes what is dropped. Ports that are `joined` have no sockets.
   Switch(sc_core::sc_module_name name, const Config& config, Dispatcher& dispatcher, PacketPool& packets,
          const Routes& routes, const std::vector<LinkConfig>& links, const Stall::Config& stall,
          const std::vector<bool>& joined = {});
   ~Switch() override;
 
-  /// This switch's part of a group's tree.
-  struct Group {
-    std::uint16_t parent = Packet::kNowhere;             ///< port to the root; none at the root
-    std::vector<std::uint16_t> children;                 ///< ports away from it, ascending
-    std::map<std::uint32_t, std::uint16_t> port_of_end;  ///< which child leads to an end; for reductions with one taker
-    bool reduces = false;
-    int window = 0;                    ///< chunks that may be open
-    bool streaming = true;             ///< else low latency
-    bool takes_over = false;           ///< the place in the engine that an earlier tree of its group has
-    std::uint8_t lane = kSendersLane;  ///< on which its packets leave
-  };
-  static constexpr std::uint8_t kSendersLane = UINT8_MAX;
-  /// Control path: takes part in a tree from now on; false if its engine has no room for it. Its number is that of the
-  /// group, unless groups change trees.
-  bool join(std::uint32_t id, const Group& group);
-  void leave(std::uint32_t id);
-  /// Groups change trees in the run, by this. Before the run; it must outlive the switch.
-  void change_trees(const GroupTrees& trees) { group_trees_ = &trees; }
-  /// From `at` on it takes other routes, and what waits for an output that is down then is routed again
-  /// (switch_routes.cpp). In order of time, before the run; they must outlive the switch.
-  void change_routes(Time at, const Routes& routes);
-  /// Some of its links will be slower than they are meant to be. Before the run.
-  void expect_slow_links() { rates_differ_ = true; }
-  /// The transmitter at the other end of a port's link; null if it is not one of ours. After elaboration.
-  [[nodiscard]] Transmitter* sender(std::size_t port) const { return inputs_[port].sender(); }
-  [[nodiscard]] const ReductionEngine* engine() const { return engine_.get(); }
+  bool join(std::uint32_t id, const Group& group) override;
+  void leave(std::uint32_t id) override;
+  void change_trees(const GroupTrees& trees) override { group_trees_ = &trees; }
+  /// What waits for an output that is down then is routed again (switch_routes.cpp).
+  void change_routes(Time at, const Routes& routes) override;
+  void expect_slow_links() override { rates_differ_ = true; }
+  [[nodiscard]] Transmitter* sender(std::size_t port) const override { return inputs_[port].sender(); }
+  [[nodiscard]] const ReductionEngine* engine() const override { return engine_.get(); }
 
-  [[nodiscard]] std::size_t radix() const { return ports_.size(); }
-  /// One that is not joined.
-  Port& port(std::size_t index) { return *ports_[index]; }
-  /// What leaves by `port` comes in by `other_port` there; the way back is that one's to join. Before the run.
-  void join(std::size_t port, Switch& other, std::size_t other_port);
+  [[nodiscard]] std::size_t radix() const override { return ports_.size(); }
+  Port& port(std::size_t index) override { return *ports_[index]; }
+  ForwardCall& input(std::size_t port) override { return inputs_[port]; }
+  void join(std::size_t port, AnySwitch& other, std::size_t other_port) override;
+  void take_from(std::size_t port, Transmitter& sender) override { inputs_[port].join(sender); }
 
-  [[nodiscard]] const Counters& counters() const { return counters_; }
-  [[nodiscard]] PortCounters port_counters(std::size_t index) const {
+  [[nodiscard]] const Counters& counters() const override { return counters_; }
+  [[nodiscard]] PortCounters port_counters(std::size_t index) const override {
     PortCounters counters = port_counters_[index];
     counters.most_queued = outputs_[index].most_waiting_bytes;  // kept where every packet that waits looks
     return counters;
   }
   /// Null where the links have credits.
   [[nodiscard]] const SharedBuffer* buffer() const { return buffer_.get(); }
-  Transmitter& transmitter(std::size_t index) { return transmitters_[index]; }
+  Transmitter& transmitter(std::size_t index) override { return transmitters_[index]; }
   /// Draws how many bytes wait for each output that is ever contended: the most in each microsecond, and in intervals
-  /// twice as long after each 4,096 that were drawn, so that a picture of a long run can be opened. `finish_drawing`
-  /// ends that after the run.
-  void record(Probe& probe, const std::string& process);
-  void finish_drawing();
-  /// Tells what the pins of its outputs, NAME.outN, of their arbiters, NAME.arbiterN, if these have any, and of its
-  /// engine, NAME.reduction, would show. Before the run.
-  void record(Waves& waves);
-  /// Packets in its queues.
-  [[nodiscard]] std::int64_t waiting() const;
+  /// twice as long after each 4,096 that were drawn, so that a picture of a long run can be opened.
+  void record(Probe& probe, const std::string& process) override;
+  void finish_drawing() override;
+  void record(Waves& waves) override;
+  [[nodiscard]] std::int64_t waiting() const override;
 
   void on_event(Time now, std::uint32_t tag, std::uint64_t data) override;
   void prepare(std::uint32_t tag, std::uint64_t data) override;

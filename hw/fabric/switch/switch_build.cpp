@@ -10,7 +10,7 @@ namespace weft::fabric {
 Switch::Switch(sc_core::sc_module_name name, const Config& config, Dispatcher& dispatcher, PacketPool& packets,
                const Routes& routes, const std::vector<LinkConfig>& links, const Stall::Config& stall,
                const std::vector<bool>& joined)
-    : sc_module(name),
+    : AnySwitch(name),
       dispatcher_(dispatcher),
       routes_(&routes),
       latency_(config.total_latency()),
@@ -90,9 +90,9 @@ void Switch::end_of_elaboration() {
   }
 }
 
-void Switch::join(std::size_t port, Switch& other, std::size_t other_port) {
-  transmitters_[port].join(other.inputs_[other_port]);
-  other.inputs_[other_port].join(transmitters_[port]);
+void Switch::join(std::size_t port, AnySwitch& other, std::size_t other_port) {
+  transmitters_[port].join(other.input(other_port));
+  other.take_from(other_port, transmitters_[port]);
 }
 
 void Switch::make_lane(std::uint32_t lane) {

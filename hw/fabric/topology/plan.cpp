@@ -7,6 +7,7 @@
 #include "hw/core/number_text.h"
 #include "hw/fabric/implementations.h"
 #include "hw/fabric/reduction/reduction_engines.h"
+#include "hw/fabric/switch/switch_model.h"
 #include "hw/fabric/topology/deadlock.h"
 
 namespace weft::fabric {
@@ -66,6 +67,7 @@ Plan::Plan(const FabricConfig& config, int ends, const std::string& path, std::u
       checked_(check_deadlock(topology_, routes_, config, path)),
       faulty_links_(find_faulty_links(topology_, config, path)),
       reroutings_(find_reroutings(topology_, config, faulty_links_, path, seed)) {
+  check_switch();
   check_passage();
   check_reduction();
   check_arbiters();
@@ -150,6 +152,21 @@ void Plan::check_passage() const {
                         "expected at least " + least_share(least) + ", or 0 for no limit: at an output's rate " +
                             passes + to_text(time) + " to pass the crossbar of " + topology_.switches[s].name + limit);
     }
+  }
+}
+
+void Plan::check_switch() const {
+  const std::string path = path_ + ".switch";
+  const SwitchModel& model = switch_models().at(config_.switch_config.implementation.text(), path + ".implementation");
+  if (model.check) model.check(config_.switch_config, path);
+  const auto refuse = [&](const std::string& why) {
+    throw ConfigError(path + ".implementation", "expected model, since " + why + ", got " + model.name);
+  };
+  if (!model.reroutes && !reroutings_.empty()) refuse("links go down and routes change (reroute_after)");
+  if (!model.credits_only) return;
+  for (const LinkConfig& link : topology_.links) {
+    if (link.flow_control == FlowControl::kCredits) continue;
+    refuse("links have " + std::string(name_of(link.flow_control)) + " (link.flow_control)");
   }
 }
 

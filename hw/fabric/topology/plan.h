@@ -56,6 +56,7 @@ class Plan {
   [[nodiscard]] std::uint32_t link_index(std::uint32_t end) const;
   void check_passage() const;
   void check_reduction() const;
+  void check_switch() const;
   void check_arbiters() const;
   void check_switches(const std::vector<std::string>& names, const std::string& path) const;
 

@@ -168,7 +168,7 @@ ordered_json traffic_load(const std::string& what, const Traffic& traffic, const
   std::int64_t marked = 0;
   std::int64_t pauses = 0;
   for (std::size_t s = 0; s < network.switch_count(); ++s) {
-    fabric::Switch& sw = network.switch_at(s);
+    fabric::AnySwitch& sw = network.switch_at(s);
     for (std::size_t p = 0; p < sw.radix(); ++p) {
       hops += sw.transmitter(p).counters().packets;
       marked += sw.port_counters(p).marked;

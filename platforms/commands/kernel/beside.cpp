@@ -11,7 +11,7 @@
 
 #include "hw/accelerator/accelerator.h"
 #include "hw/core/register_file.h"
-#include "hw/memory/hbm.h"
+#include "hw/memory/memory_model.h"
 #include "sw/schedules/kernel_work.h"
 
 namespace weft::platforms {
@@ -29,11 +29,11 @@ class Bench final : public sc_core::sc_module, public EventTarget {
         dispatcher_(dispatcher),
         commands_(std::move(commands)),
         notices_(dispatcher),
-        hbm_("hbm", part.hbm, dispatcher, {"compute", "copy"}, false, {}, model, part.hbm.interconnect),
+        hbm_(make_memory(part.hbm, model, dispatcher)),
         array_("array", config_of(part), dispatcher, false, {}) {
     dispatcher.attach(*this, this->name());
-    array_.compute.bind(hbm_.socket(0));
-    array_.copy.bind(hbm_.socket(1));
+    array_.compute.bind(hbm_->socket(0));
+    array_.copy.bind(hbm_->socket(1));
     window_.bind(initiator_);
     window_.bind(array_.registers);
     notices_.add_window(0, 1, sizeof(Done), sizeof(Done), sizeof(Done),
@@ -57,6 +57,16 @@ class Bench final : public sc_core::sc_module, public EventTarget {
   }
 
  private:
+  static std::unique_ptr<memory::Memory> make_memory(const memory::HbmConfig& config, const memory::StreamModel* stacks,
+                                                     Dispatcher& dispatcher) {
+    return memory::model_of(config).make({.name = "hbm",
+                                          .config = config,
+                                          .dispatcher = dispatcher,
+                                          .masters = {"compute", "copy"},
+                                          .data = false,
+                                          .stall = {},
+                                          .stacks = stacks});
+  }
   /// Alike in all runs, and with slices short enough for kernels of some microseconds to take turns.
   static Accelerator::Config config_of(const AcceleratorPart& part) {
     Accelerator::Config config = part.array;
@@ -74,7 +84,7 @@ class Bench final : public sc_core::sc_module, public EventTarget {
   RegisterFile notices_;
   tlm::tlm_initiator_socket<64> window_;
   tlm::tlm_target_socket<64> completions_;
-  memory::Hbm hbm_;
+  std::unique_ptr<memory::Memory> hbm_;
   Accelerator array_;
 };
 

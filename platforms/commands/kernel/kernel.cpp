@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "hw/accelerator/kernel.h"
+#include "hw/memory/memory_model.h"
 #include "platforms/cli/output.h"
 #include "platforms/cli/sizes.h"
 #include "platforms/commands/command.h"
@@ -220,8 +221,8 @@ int report_pair(const Asked& asked, Target target) {
                     on.name, sms[0], sms[1]));
   }
   if (target.warm) throw UsageError("--warm: expected it without --with, whose kernels share the cache");
-  if (on.part.hbm.detail == memory::HbmDetail::kBank) {
-    throw UsageError("--with: expected a memory of detail stream, got bank");
+  if (memory::model_of(on.part.hbm).phases) {
+    throw UsageError("--with: expected a memory of detail stream, got " + on.part.hbm.detail.text());
   }
   std::array<Placed, 2> placed;
   std::array<KernelRow, 2> whole = {time_of(shapes[0], on), time_of(shapes[1], on)};

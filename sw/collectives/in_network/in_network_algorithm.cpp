@@ -57,6 +57,7 @@ Algorithm in_network_algorithm() {
   return {.name = std::string(InNetworkMember::Config::kAlgorithm),
           .doc = "by the switches",
           .config = InNetworkMember::Config(),
+          .config_doc = "The in-network algorithm",
           .make = make_in_network};
 }
 

@@ -33,7 +33,7 @@ int known_places(int depth) {
 void check_depth(const std::vector<Rank*>& ranks, const std::string& name) {
   if (InNetworkGroup::can_receive(ranks)) return;
   const firmware::Interface& interface = interface_of(*ranks[0], ranks);
-  const int depth = interface.nic->config().receive_queue_depth;
+  const int depth = interface.nic->depths().receives;
   const int others = static_cast<int>(ranks.size()) - 1;
   const std::string told = depth < others
                                ? ""
@@ -55,7 +55,7 @@ bool InNetworkGroup::can_reduce(const std::vector<Rank*>& ranks) {
 }
 
 bool InNetworkGroup::can_receive(const std::vector<Rank*>& ranks) {
-  const int depth = interface_of(*ranks[0], ranks).nic->config().receive_queue_depth;
+  const int depth = interface_of(*ranks[0], ranks).nic->depths().receives;
   return depth == 0 || known_places(depth) >= static_cast<int>(ranks.size()) - 1;
 }
 

@@ -73,6 +73,7 @@ Algorithm multicast_algorithm() {
           .barrier = true,
           .on_host = true,
           .config = MulticastConfig(),
+          .config_doc = "The multicast algorithm",
           .in_place =
               [](const CommunicatorConfig& config) {
                 const bool in_network = config.of<MulticastConfig>().sums == MulticastSums::kInNetwork;

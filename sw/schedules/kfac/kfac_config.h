@@ -170,8 +170,8 @@ struct KfacTrainingConfig {
 /// The algorithm of one kind of collective: `platform`, which is that of all, or one by its name.
 class KfacCollectives : public collectives::AlgorithmName {
  public:
-  KfacCollectives() : AlgorithmName(kPlatform) {}
-  using AlgorithmName::AlgorithmName;
+  KfacCollectives() : NameOf(kPlatform) {}
+  using NameOf::NameOf;
 
   [[nodiscard]] bool is_platform() const { return text() == kPlatform; }
 

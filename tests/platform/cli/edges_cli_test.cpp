@@ -77,9 +77,9 @@ TEST_F(EdgesCli, WhatIsSetWithoutEffectIsTold) {
             "accelerator.hbm.efficiency: accelerator.hbm.stacks say it\n"
             "accelerator.hbm.latency: accelerator.hbm.stacks say it\n");
   EXPECT_EQ(without_effect("--set scale_up.port.dcqcn.g=0.5"),
-            "scale_up.port.dcqcn.g: scale_up.port.dcqcn.enabled is false\n");
-  EXPECT_EQ(without_effect("--set scale_up.port.dcqcn.g=0.5 --set scale_up.port.dcqcn.enabled=true"),
-            "scale_up.port.dcqcn.enabled: scale_up.fabric.switch.marking.min is 0B\n"
+            "scale_up.port.dcqcn.g: scale_up.port.congestion is none\n");
+  EXPECT_EQ(without_effect("--set scale_up.port.dcqcn.g=0.5 --set scale_up.port.congestion=dcqcn"),
+            "scale_up.port.congestion: scale_up.fabric.switch.marking.min is 0B\n"
             "scale_up.port.dcqcn.g: scale_up.fabric.switch.marking.min is 0B\n");
   EXPECT_EQ(without_effect("--set nic.posted=true"),
             "nic.posted: only links within a node carry acknowledgements with data\n");

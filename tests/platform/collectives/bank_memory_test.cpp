@@ -20,10 +20,10 @@ namespace weft::platforms {
 namespace {
 
 using namespace weft::literals;
-using memory::HbmDetail;
+using memory::MemoryName;
 
 /// Two nodes of two, each accelerator with five stacks of HBM2, 1,280 GB/s.
-MachineConfig small_machine(HbmDetail detail, bool data) {
+MachineConfig small_machine(const MemoryName& detail, bool data) {
   MachineConfig config;
   config.accelerators = 4;
   config.per_node = 2;
@@ -43,7 +43,7 @@ struct Ended {
   std::vector<std::vector<std::byte>> contents;
 };
 
-Ended collective_on(HbmDetail detail, CollectiveOp op, const collectives::AlgorithmName& algorithm, bool pcie) {
+Ended collective_on(const MemoryName& detail, CollectiveOp op, const collectives::AlgorithmName& algorithm, bool pcie) {
   test::fresh_kernel();
   constexpr std::uint64_t kLook = 32 << 20;
   MachineConfig config = small_machine(detail, true);
@@ -64,8 +64,8 @@ Ended collective_on(HbmDetail detail, CollectiveOp op, const collectives::Algori
 TEST(BankMemory, CollectivesLeaveTheSameBytesAndTakeTheSameTime) {
   for (const bool pcie : {false, true}) {
     for (const CollectiveOp op : {CollectiveOp::kAllReduce, CollectiveOp::kAllgather, CollectiveOp::kReduceScatter}) {
-      const Ended bank = collective_on(HbmDetail::kBank, op, "ring", pcie);
-      const Ended stream = collective_on(HbmDetail::kStream, op, "ring", pcie);
+      const Ended bank = collective_on("bank", op, "ring", pcie);
+      const Ended stream = collective_on("stream", op, "ring", pcie);
       EXPECT_EQ(bank.wrong, 0);
       EXPECT_EQ(stream.wrong, 0);
       EXPECT_TRUE(bank.contents == stream.contents) << name_of(op);
@@ -85,7 +85,7 @@ TEST(BankMemory, TrainingTakesTheSameTimeAndTellsTheSpeeds) {
     std::int64_t bytes = 0;
     EnergyAccount energy;
   };
-  const auto run = [](HbmDetail detail) {
+  const auto run = [](const MemoryName& detail) {
     test::fresh_kernel();
     const MachineConfig config = small_machine(detail, false);
     Machine machine(config);
@@ -107,7 +107,7 @@ TEST(BankMemory, TrainingTakesTheSameTimeAndTellsTheSpeeds) {
       }
     }
     step.energy = account_energy(machine, machine.dispatcher().now());
-    if (detail == HbmDetail::kBank) {
+    if (detail == "bank") {
       // By master, and as the memories count their commands.
       double commands = 0;
       for (int i = 0; i < machine.size(); ++i) {
@@ -117,8 +117,8 @@ TEST(BankMemory, TrainingTakesTheSameTimeAndTellsTheSpeeds) {
     }
     return step;
   };
-  const Step bank = run(HbmDetail::kBank);
-  const Step stream = run(HbmDetail::kStream);
+  const Step bank = run("bank");
+  const Step stream = run("stream");
   EXPECT_EQ(bank.bytes, stream.bytes);
   const double ratio = static_cast<double>(stream.time.count()) / static_cast<double>(bank.time.count());
   EXPECT_NEAR(ratio, 1, 0.05);
@@ -135,7 +135,7 @@ TEST(BankMemory, TrainingTakesTheSameTimeAndTellsTheSpeeds) {
 TEST(BankMemory, IsTheSameOnEveryRun) {
   const auto digest = [](std::optional<std::uint32_t> shuffle) {
     test::fresh_kernel();
-    Machine machine(small_machine(HbmDetail::kBank, false), shuffle);
+    Machine machine(small_machine("bank", false), shuffle);
     run_collective(machine, CollectiveOp::kAllReduce, {256 << 10}, ElementType::kFp32);
     return machine.dispatcher().digest();
   };

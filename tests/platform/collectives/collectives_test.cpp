@@ -65,13 +65,13 @@ struct Moved {
 
 Moved moved(Machine& machine) {
   Moved sum;
-  const auto add = [&sum](const nic::Nic& nic) {
+  const auto add = [&sum](const nic::AnyNic& nic) {
     sum.sent += nic.counters().bytes_sent;
     sum.received += nic.counters().bytes_received;
   };
   for (int r = 0; r < machine.size(); ++r) {
     add(machine.nic(r));
-    if (const nic::Nic* port = machine.scale_up_port(r)) add(*port);
+    if (const nic::AnyNic* port = machine.scale_up_port(r)) add(*port);
   }
   return sum;
 }

@@ -120,7 +120,7 @@ void expect_load(fabric::Fabric& network, const Traffic& traffic) {
   }
 }
 
-void expect_sent(const std::vector<const nic::Nic*>& ends, const Traffic& traffic) {
+void expect_sent(const std::vector<const nic::AnyNic*>& ends, const Traffic& traffic) {
   std::vector<std::int64_t> sent(ends.size());
   std::vector<std::int64_t> received(ends.size());
   for (const auto& [pair, bytes] : traffic) {
@@ -174,13 +174,13 @@ TEST_P(Conservation, EveryLinkCarriesWhatTheFormulaSays) {
     }
   }
   expect_load(machine.network(), outside);
-  std::vector<const nic::Nic*> nics;
+  std::vector<const nic::AnyNic*> nics;
   nics.reserve(static_cast<std::size_t>(c.ranks));
   for (int r = 0; r < c.ranks; ++r) nics.push_back(&machine.nic(r));
   expect_sent(nics, outside);
   for (std::size_t n = 0; n < machine.node_count(); ++n) {
     expect_load(machine.node_network(n), inside[n]);
-    std::vector<const nic::Nic*> ports;
+    std::vector<const nic::AnyNic*> ports;
     ports.reserve(static_cast<std::size_t>(c.per_node));
     for (int local = 0; local < c.per_node; ++local) {
       ports.push_back(machine.scale_up_port(static_cast<int>(n) * c.per_node + local));

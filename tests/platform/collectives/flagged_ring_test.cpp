@@ -52,7 +52,7 @@ std::int64_t received_by_all(Machine& machine) {
   std::int64_t sum = 0;
   for (int r = 0; r < machine.size(); ++r) {
     sum += machine.nic(r).counters().bytes_received;
-    if (const nic::Nic* port = machine.scale_up_port(r)) sum += port->counters().bytes_received;
+    if (const nic::AnyNic* port = machine.scale_up_port(r)) sum += port->counters().bytes_received;
   }
   return sum;
 }

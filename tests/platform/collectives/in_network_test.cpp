@@ -68,7 +68,7 @@ Outcome collective(const MachineConfig& config, CollectiveOp op, const std::vect
   Outcome outcome;
   outcome.results = run_collective(machine, op, sizes, type);
   for (int r = 0; r < machine.size(); ++r) {
-    const nic::Nic& nic = config.per_node > 1 ? *machine.scale_up_port(r) : machine.nic(r);
+    const nic::AnyNic& nic = config.per_node > 1 ? *machine.scale_up_port(r) : machine.nic(r);
     outcome.moved.push_back({nic.counters().bytes_sent, nic.counters().bytes_received});
   }
   return outcome;

@@ -308,7 +308,7 @@ TEST(Multicast, HalvesTheTrafficOf188Nodes) {
     std::int64_t sum = 0;
     for (int r = 0; r < kRanks; ++r) sum += machine.nic(r).transmitter().counters().wire_bytes;
     for (std::size_t s = 0; s < machine.network().switch_count(); ++s) {
-      fabric::Switch& sw = machine.network().switch_at(s);
+      fabric::AnySwitch& sw = machine.network().switch_at(s);
       for (std::size_t p = 0; p < sw.radix(); ++p) sum += sw.transmitter(p).counters().wire_bytes;
     }
     return sum;

@@ -28,7 +28,7 @@ MachineConfig machine_of(const AlgorithmName& algorithm, int send, int receive) 
   config.collectives.chunk = 4_KiB;
   config.collectives.of<collectives::MulticastConfig>().queue_depth = 16;
   config.data = true;
-  for (nic::Nic::Config* nic : {&config.nic, &config.scale_up.port}) {
+  for (nic::NicConfig* nic : {&config.nic, &config.scale_up.port}) {
     nic->send_queue_depth = send;
     nic->receive_queue_depth = receive;
   }

@@ -131,13 +131,13 @@ TEST_P(BroadcastTrees, PutEveryByteInPlaceAndMoveNoneTwice) {
     EXPECT_EQ(remark, "");
     std::int64_t received = 0;
     std::int64_t refused = 0;
-    const auto count = [&](const nic::Nic::Counters& counters) {
+    const auto count = [&](const nic::NicCounters& counters) {
       received += counters.bytes_received;
       refused += counters.not_ready;
     };
     for (int r = 0; r < machine.size(); ++r) {
       count(machine.nic(r).counters());
-      if (const nic::Nic* port = machine.scale_up_port(r)) count(port->counters());
+      if (const nic::AnyNic* port = machine.scale_up_port(r)) count(port->counters());
     }
     EXPECT_EQ(received, (shape.ranks - 1) * sum);
     EXPECT_EQ(refused, 0) << "a connection was there before its receives";
@@ -192,7 +192,7 @@ TEST(BroadcastTree, WaitsForPlacesInQueues) {
       MachineConfig config = broadcasts_of(algorithm, 8, 2);
       config.collectives.broadcast.segment = 1_KiB;
       config.collectives.broadcast.depth = 32;
-      for (nic::Nic::Config* nic : {&config.nic, &config.scale_up.port}) {
+      for (nic::NicConfig* nic : {&config.nic, &config.scale_up.port}) {
         nic->send_queue_depth = nic->receive_queue_depth = depth;
       }
       Machine machine(config);

@@ -164,9 +164,9 @@ TEST_F(OwnAlgorithm, FollowsItsOwnFields) {
     MachineConfig config = machine_of(8, 1, "my-allgather");
     config.stall = stall;
     std::vector<std::string> keys;
-    for (collectives::AlgorithmSection& section : config.collectives.sections) {
+    for (Section& section : config.collectives.sections) {
       keys.push_back(section.key);
-      if (section.algorithm != "my-allgather") continue;
+      if (section.name != "my-allgather") continue;
       class Setter : public FieldVisitor {
        public:
         explicit Setter(int value) : value_(value) {}

@@ -130,7 +130,7 @@ TEST_F(OwnCli, AKindRunsAndIsWrittenLikeOthers) {
   ASSERT_EQ(summary["step_ends_us"].size(), 4U);
   EXPECT_GT(summary["step_ends_us"][3].get<double>(), 4 * 50);
   EXPECT_GT(summary["links"].size(), 0U);
-  EXPECT_EQ(summary["without_effect"], idle("nic.dcqcn.g", "nic.dcqcn.enabled is false"));
+  EXPECT_EQ(summary["without_effect"], idle("nic.dcqcn.g", "nic.congestion is none"));
   const json values = read("out/config.json")["values"];
   EXPECT_EQ(values["workload.steps"], (json{{"value", 4}, {"source", "file"}}));
   EXPECT_EQ(values["workload.compute"], (json{{"value", "50us"}, {"source", "command line"}}));

@@ -1,14 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command of a user who has an algorithm and a kind of workload of their own: those of docs/example.
+// The command of a user who has an algorithm, a kind of workload, a memory, a congestion control, a switch and a
+// network interface of their own: those of docs/example.
 #include <systemc>  // declares sc_main
 
 #include "platforms/commands/command_line.h"
 
+void provide_fifo_switch();
 void provide_my_allgather();
+void provide_my_nic();
 void provide_my_steps();
+void provide_my_window();
+void provide_open_page();
 
 int sc_main(int argc, char** argv) {
+  provide_fifo_switch();
   provide_my_allgather();
+  provide_my_nic();
   provide_my_steps();
+  provide_my_window();
+  provide_open_page();
   return weft::platforms::command_line(argc, argv);
 }

@@ -82,7 +82,7 @@ struct Served {
 };
 
 /// What a load gets.
-Served serve(const HbmConfig& config, HbmDetail detail, const std::function<LoadMaster::Parts()>& make,
+Served serve(const HbmConfig& config, const MemoryName& detail, const std::function<LoadMaster::Parts()>& make,
              std::int64_t bytes, int depth) {
   test::fresh_kernel();
   Dispatcher dispatcher("dispatcher");
@@ -90,7 +90,7 @@ Served serve(const HbmConfig& config, HbmDetail detail, const std::function<Load
   LoadMaster load("load", dispatcher, make, bytes);
   std::unique_ptr<Memory> memory;
   const auto model = config.model();
-  if (detail == HbmDetail::kBank) {
+  if (detail == "bank") {
     memory = std::make_unique<BankHbm>("hbm", config.banks(), dispatcher, std::vector<std::string>{"load"}, false);
     load.master.use_phases();
   } else {
@@ -145,13 +145,13 @@ TEST_P(StreamAgainstBank, GivesTheSameRateAndEnergyWithinFivePercent) {
               {tlm::TLM_WRITE_COMMAND, capacity / 2 + next, written, nullptr}};
     };
     const int depth = each.random ? static_cast<int>((4 << 20) / each.bytes) : 4;
-    const auto measured = [&](HbmDetail detail) {
+    const auto measured = [&](const MemoryName& detail) {
       random = Random(1, "load");
       next = 0;
       return serve(config, detail, make, each.total, std::min(depth, 1 << 14));
     };
-    const auto [bank, bank_energy] = measured(HbmDetail::kBank);
-    const auto [stream, stream_energy] = measured(HbmDetail::kStream);
+    const auto [bank, bank_energy] = measured("bank");
+    const auto [stream, stream_energy] = measured("stream");
     EXPECT_NEAR(stream_energy / bank_energy, 1, 0.05) << GetParam() << ", " << each.name;
     EXPECT_NEAR(stream / bank, 1, 0.05) << GetParam() << ", " << each.name << ": " << stream * 1e-9 << " GB/s, "
                                         << bank * 1e-9 << " to the bank";
@@ -268,7 +268,7 @@ TEST(HbmConfig, InlineEccLeavesAPartOfTheCapacity) {
   config.capacity = 80_GiB;
   EXPECT_EQ(config.usable(), 80_GiB);
   config.stacks.controller.ecc.mode = dram::EccMode::kInline;
-  for (const HbmDetail detail : {HbmDetail::kStream, HbmDetail::kBank}) {
+  for (const MemoryName detail : {"stream", "bank"}) {
     config.detail = detail;
     config.check("accelerator.hbm");
     EXPECT_EQ(config.usable(), 75_GiB);
@@ -290,10 +290,10 @@ TEST(HbmConfig, SaysWhatIsWrong) {
   };
   HbmConfig config;
   config.check("accelerator.hbm");
-  config.detail = HbmDetail::kBank;
+  config.detail = "bank";
   fails(config, "accelerator.hbm.detail", "stream, since nothing is said of this memory's banks");
   config = stacks_of("hbm3", 5);
-  config.detail = HbmDetail::kBank;
+  config.detail = "bank";
   config.check("accelerator.hbm");
   config.core_rate = 1000_GBps;
   fails(config, "accelerator.hbm.core_rate",
@@ -305,7 +305,7 @@ TEST(HbmConfig, SaysWhatIsWrong) {
   config.rate = 4000_GBps;
   fails(config, "accelerator.hbm.rate", "what its stacks move at the most, which is 32768Gbps");
   // With stream the same is told: rate and capacity count.
-  config.detail = HbmDetail::kStream;
+  config.detail = "stream";
   config.check("accelerator.hbm");
   EXPECT_EQ(config.warnings("accelerator.hbm"),
             std::vector<std::string>{"accelerator.hbm.rate is 32Tbps, and that counts with detail stream, though "

@@ -34,7 +34,7 @@ BenchConfig paper(int ends) {
   link.flow_control = fabric::FlowControl::kPfc;
   config.network.switch_config.buffer.shared = 12_MiB;
   config.network.switch_config.marking = kMarking;
-  config.nic.dcqcn.enabled = true;
+  config.nic.congestion = "dcqcn";
   return config;
 }
 
@@ -70,7 +70,7 @@ class Shared {
     });
     for (Time at = kFrom; at < kUntil; at += kSample) {
       bench.script.at(at, [&] {
-        const std::int64_t held = bench.network.switch_at(sw).buffer()->held();
+        const std::int64_t held = dynamic_cast<fabric::Switch&>(bench.network.switch_at(sw)).buffer()->held();
         queued += held;
         ++samples;
         outcome.most_queued = std::max(outcome.most_queued, held);
@@ -86,7 +86,7 @@ class Shared {
       squares += outcome.shares.back() * outcome.shares.back();
     }
     outcome.jain = outcome.sum * outcome.sum / (static_cast<double>(senders.size()) * squares);
-    fabric::Switch& bottleneck = bench.network.switch_at(sw);
+    fabric::AnySwitch& bottleneck = bench.network.switch_at(sw);
     for (std::size_t p = 0; p < bottleneck.radix(); ++p) outcome.pauses += bottleneck.port_counters(p).pauses;
     return outcome;
   }
@@ -125,7 +125,7 @@ TEST_P(Flows, WithoutItFillTheBufferAndPause) {
   const int flows = GetParam();
   const auto sink = static_cast<std::size_t>(flows);
   BenchConfig config = paper(flows + 1);
-  config.nic.dcqcn.enabled = false;
+  config.nic.congestion = "none";
   Shared shared(config);
   for (std::size_t f = 0; f < sink; ++f) shared.flow(f, sink, Time());
   const Outcome outcome = shared.run(0);
@@ -147,7 +147,7 @@ TEST(ParkingLot, FlowsThatShareInputsConverge) {
          {"end0 - s0", "end1 - s0", "end2 - s1", "end3 - s2", "end4 - s2", "s0 - s1", "s1 - s2"}) {
       config.network.edges.push_back({between, config.network.link, 1});
     }
-    config.nic.dcqcn.enabled = controlled;
+    config.nic.congestion = controlled ? "dcqcn" : "none";
     Shared shared(config);
     for (std::size_t f = 0; f < 4; ++f) shared.flow(f, 4, static_cast<std::int64_t>(f) * 1_ms);
     std::size_t last = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // DCQCN: the rate of a queue pair by the paper's rules, and flows that share a bottleneck.
-#include "hw/nic/dcqcn.h"
+#include "hw/nic/congestion/dcqcn.h"
 
 #include <gtest/gtest.h>
 
@@ -83,7 +83,7 @@ BenchConfig bottleneck(int ends, Rate rate) {
   config.data = false;
   config.network.link.rate = 40_Gbps;
   config.network.link.buffer = 4_MiB;
-  config.nic.dcqcn.enabled = true;
+  config.nic.congestion = "dcqcn";
   config.wire = test::LossyWire::Config{};
   config.wire->rate = rate;
   config.wire->mark_above = 100_KiB;

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "hw/nic/congestion/dcqcn.h"
 #include "tests/support/benches/nic_bench.h"
 
 namespace weft::nic {
@@ -159,7 +160,7 @@ TEST(Recovery, OfAnythingAtRandom) {
     BenchConfig config = lossy(losses[seed % 3], Bytes(seed % 4 * (3 << 10)), seed);
     if (seed % 5 < 2) config.wire->delay = 2_us;
     if (seed % 3 == 1) {
-      config.nic.dcqcn.enabled = true;
+      config.nic.congestion = "dcqcn";
       config.wire->mark = [](const Packet& packet) { return packet.psn % 8 == 0; };
     }
     if (seed % 7 == 0) config.network.segment = 4_KiB;
@@ -372,9 +373,10 @@ TEST(Recovery, DoesNotMistakeSlownessForLoss) {
 
 TEST(Recovery, DoesNotMistakeALowRateForLoss) {
   BenchConfig config = lossy(0, 0_B, 1);
-  config.nic.dcqcn.enabled = true;
-  config.nic.dcqcn.minimum = Rate(40'000'000);  // 218 us for a packet
-  config.nic.dcqcn.cnp_interval = 1_us;
+  config.nic.congestion = "dcqcn";
+  auto& dcqcn = config.nic.sections.of<RateControl::Config>();
+  dcqcn.minimum = Rate(40'000'000);  // 218 us for a packet
+  dcqcn.cnp_interval = 1_us;
   config.wire->mark = [](const Packet&) { return true; };
   config.network.link.rate = 1_Gbps;
   const Nic::Counters counters = exchange(config, Kind::kWrite, 1, 100'000);

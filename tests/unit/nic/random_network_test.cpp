@@ -153,7 +153,7 @@ bool messages_arrive(std::uint64_t seed) {
   config.nic.retry_limit = 1'000'000;
   config.nic.reorder = draw.of<Bytes>({0_B, 16_KiB, 1_MiB});
   config.nic.reorder_wait = Time(draw.of<int>({0, 1'000'000, 20'000'000}));
-  config.nic.dcqcn.enabled = draw.chance(0.2);
+  config.nic.congestion = draw.chance(0.2) ? "dcqcn" : "none";
   Bench bench(config);
   const std::vector<test::Message> messages = test::draw_messages(draw, bench, {});
   // Repeats without end would not end by themselves.

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "hw/core/fields.h"
 #include "hw/core/quantity.h"
+#include "hw/nic/congestion/congestion_control.h"
 
 namespace weft::nic {
 
@@ -17,11 +19,10 @@ namespace weft::nic {
 ///
 /// A queue pair whose rate has come back to that of the link is free: its limiter is given back, and the next
 /// notification begins with alpha at 1. Left out: what the paper leaves to QCN, a random jitter of the timer.
-class RateControl {
+class RateControl final : public CongestionControl {
  public:
   /// Defaults are the paper's, for 40 Gb/s: at a faster link raise `rate_ai`, `rate_hai` and `byte_counter` with it.
   struct Config {
-    bool enabled = false;
     Time cnp_interval = Time(50'000'000);
     double g = 1.0 / 256;
     Rate rate_ai = Rate(40'000'000);
@@ -34,7 +35,6 @@ class RateControl {
 
     template <typename Visitor>
     void fields(Visitor&& visit) {
-      visit("enabled", enabled, "Answers marked packets with notifications, and notifications with a lower rate");
       visit("cnp_interval", cnp_interval, "A queue pair notifies its sender at most this often",
             Range{1'000, 1'000'000'000'000});
       visit("g", g, "Weight of the newest notification in alpha, the estimate of congestion; 0 to 1");
@@ -52,10 +52,12 @@ class RateControl {
 
   RateControl(const Config& config, Rate line) : config_(config), line_(line), current_(line), target_(line) {}
 
-  /// A notification has come.
-  void congested(Time now);
-  /// A packet has been let go.
-  void sent(Time now, std::int64_t wire_bytes);
+  void congested(Time now) override;
+  void sent(Time now, std::int64_t wire_bytes) override;
+  [[nodiscard]] std::optional<Rate> rate(Time now) override {
+    advance(now);
+    return limited_ ? std::optional(current_) : std::nullopt;
+  }
 
   /// What the timers have made of it by `now`; times never go back.
   void advance(Time now);
@@ -80,5 +82,8 @@ class RateControl {
   Time timer_at_;
   Time alpha_at_;
 };
+
+/// `dcqcn` among the schemes.
+[[nodiscard]] CongestionScheme dcqcn_scheme();
 
 }  // namespace weft::nic

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "hw/nic/dcqcn.h"
+#include "hw/nic/congestion/dcqcn.h"
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 
-#include "hw/nic/congestion.h"
-#include "hw/nic/tags.h"
+#include "hw/core/fields.h"
+#include "hw/core/number_text.h"
 
 namespace weft::nic {
 
@@ -64,39 +65,21 @@ void RateControl::increase() {
   limited_ = false;
 }
 
-// --- In the network interface ---
-
-void Nic::notify_congestion(Time now, const Packet& packet) {
-  if (packet.payload_bytes == 0 || packet.opcode == Opcode::kReadRequest) return;
-  Congestion& congestion = *pairs_[packet.queue_pair].congestion;
-  if (now < congestion.notify_from) return;
-  congestion.notify_from = now + config_.dcqcn.cnp_interval;
-  ++counters_.notifications;
-  control(Opcode::kCongestionNotification, packet.queue_pair, packet.psn);
-}
-
-Rate Nic::rate(std::uint32_t queue_pair) const {
-  Congestion* congestion = pairs_[queue_pair].congestion.get();
-  if (congestion == nullptr) return transmitter_.rate();
-  congestion->control.advance(dispatcher_.now());
-  return congestion->control.rate();
-}
-
-bool Nic::may_cut(Time now, std::uint32_t number) {
-  Congestion& congestion = *pairs_[number].congestion;
-  if (congestion.waiting) return false;
-  congestion.control.advance(now);
-  if (!congestion.control.limited() || congestion.next <= now) return true;
-  congestion.waiting = true;
-  dispatcher_.post(congestion.next, *this, kPace, number);
-  return false;
-}
-
-void Nic::note_paced(Time now, std::uint32_t number, std::uint32_t wire_bytes) {
-  Congestion& congestion = *pairs_[number].congestion;
-  congestion.control.sent(now, wire_bytes);
-  if (!congestion.control.limited()) return;
-  congestion.next = std::max(now, congestion.next) + transfer_time(Bytes(wire_bytes), congestion.control.rate());
+CongestionScheme dcqcn_scheme() {
+  CongestionScheme scheme;
+  scheme.name = "dcqcn";
+  scheme.doc = "a rate for each queue pair, which falls with packets that switches mark";
+  scheme.config = RateControl::Config();
+  scheme.config_doc = "Rate control of queue pairs through congested switches";
+  scheme.check = [](const AnyConfig& own, const std::string& path) {
+    const double g = own.as<RateControl::Config>().g;
+    if (!(g >= 0 && g <= 1)) throw ConfigError(path + ".g", "expected a share from 0 to 1, got " + to_text(g));
+  };
+  scheme.notifies = [](const AnyConfig& own) { return own.as<RateControl::Config>().cnp_interval; };
+  scheme.make = [](const CongestionSite& site) {
+    return std::make_unique<RateControl>(site.config<RateControl::Config>(), site.line);
+  };
+  return scheme;
 }
 
 }  // namespace weft::nic

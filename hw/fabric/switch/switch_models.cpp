@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <utility>
+
+#include "hw/core/config/section_key.h"
+#include "hw/fabric/switch/switch_model.h"
+
+namespace weft::fabric {
+namespace {
+
+SwitchModel modelled_switch() {
+  SwitchModel model;
+  model.name = "model";
+  model.doc = "Weft's, with virtual output queues";
+  model.groups = true;
+  model.reroutes = true;
+  model.credits_only = false;
+  model.repeats = true;
+  model.make = [](const SwitchSite& site) {
+    return std::make_unique<Switch>(site.name.c_str(), site.config, site.dispatcher, site.packets, site.routes,
+                                    site.links, site.stall, site.joined);
+  };
+  return model;
+}
+
+Registry<SwitchModel>& registry() {
+  static Registry<SwitchModel> all("model of switch", {modelled_switch});
+  return all;
+}
+
+}  // namespace
+
+void provide(SwitchModel model) {
+  if (registry().find(model.name) == nullptr) check_new_key(model.name, model.config, Switch::Config());
+  registry().provide(std::move(model));
+}
+
+const Registry<SwitchModel>& switch_models() {
+  return registry();
+}
+
+const Names& registered(const SwitchModel* /*kind*/) {
+  return registry();
+}
+
+const SwitchModel& model_of(const Switch::Config& config) {
+  return registry().at(config.implementation.text(), "fabric.switch.implementation");
+}
+
+Time Switch::Config::total_latency() const {
+  if (const SwitchModel& own = model_of(*this); own.latency) return own.latency(*this);
+  return latency + parse.latency + route.latency + admission.latency + arbitration.latency + crossbar.latency +
+         egress.latency;
+}
+
+}  // namespace weft::fabric

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <utility>
+
+#include "hw/core/config/section_key.h"
+#include "hw/nic/congestion/congestion_control.h"
+#include "hw/nic/congestion/dcqcn.h"
+#include "hw/nic/nic_config.h"
+
+namespace weft::nic {
+namespace {
+
+CongestionScheme no_scheme() {
+  CongestionScheme scheme;
+  scheme.name = "none";
+  scheme.doc = "packets go as fast as the link takes them";
+  return scheme;
+}
+
+Registry<CongestionScheme>& known_schemes() {
+  static Registry<CongestionScheme> all("congestion control", {no_scheme, dcqcn_scheme});
+  return all;
+}
+
+}  // namespace
+
+void provide(CongestionScheme scheme) {
+  if (known_schemes().find(scheme.name) == nullptr) check_new_key(scheme.name, scheme.config, NicConfig());
+  known_schemes().provide(std::move(scheme));
+}
+
+const Registry<CongestionScheme>& congestion_schemes() {
+  return known_schemes();
+}
+
+const Names& registered(const CongestionScheme* /*kind*/) {
+  return known_schemes();
+}
+
+}  // namespace weft::nic

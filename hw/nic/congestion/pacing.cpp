@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// Congestion control in the network interface: who notifies, and when the next packet of a queue pair may be cut.
+#include "hw/nic/congestion/pacing.h"
+
+#include <algorithm>
+
+#include "hw/nic/psn.h"
+#include "hw/nic/recovery.h"
+#include "hw/nic/tags.h"
+
+namespace weft::nic {
+
+void Nic::choose_congestion() {
+  scheme_ = &config_.scheme();
+  paces_ = scheme_->make != nullptr;
+  if (!paces_) return;
+  hears_ = scheme_->acknowledges;
+  notifies_ = scheme_->notifies != nullptr;
+  if (notifies_) notify_interval_ = scheme_->notifies(config_.of_scheme());
+}
+
+std::unique_ptr<Nic::Congestion> Nic::make_congestion() const {
+  const Bytes packet(network_.wire_bytes(segment_));
+  auto made = std::make_unique<Congestion>(scheme_->make({config_.of_scheme(), transmitter_.rate(), packet}));
+  if (hears_) made->under_way = std::make_unique<Congestion::UnderWay>();
+  return made;
+}
+
+void Nic::notify_congestion(Time now, const Packet& packet) {
+  if (!notifies_ || packet.payload_bytes == 0 || packet.opcode == Opcode::kReadRequest) return;
+  Congestion& congestion = *pairs_[packet.queue_pair].congestion;
+  if (now < congestion.notify_from) return;
+  congestion.notify_from = now + notify_interval_;
+  ++counters_.notifications;
+  control(Opcode::kCongestionNotification, packet.queue_pair, packet.psn);
+}
+
+Rate Nic::rate(std::uint32_t queue_pair) const {
+  Congestion* congestion = pairs_[queue_pair].congestion.get();
+  if (congestion == nullptr) return transmitter_.rate();
+  return congestion->control->rate(dispatcher_.now()).value_or(transmitter_.rate());
+}
+
+bool Nic::may_cut(Time now, std::uint32_t number) {
+  const QueuePair& pair = pairs_[number];
+  Congestion& congestion = *pair.congestion;
+  if (congestion.waiting) return false;
+  // What it owes is no part of the window: both ends could wait for each other's.
+  if (hears_ && !pair.owes() && congestion.under_way->bytes > 0) {
+    const std::int64_t with_next = congestion.under_way->bytes + network_.wire_bytes(segment_);
+    if (with_next > congestion.control->window(now)) {
+      congestion.under_way->full = true;
+      return false;
+    }
+  }
+  if (congestion.next <= now || !congestion.control->rate(now)) return true;
+  congestion.waiting = true;
+  dispatcher_.post(congestion.next, *this, kPace, number);
+  return false;
+}
+
+void Nic::note_paced(Time now, std::uint32_t number, const Packet& packet) {
+  QueuePair& pair = pairs_[number];
+  Congestion& congestion = *pair.congestion;
+  congestion.control->sent(now, packet.wire_bytes);
+  if (const std::optional<Rate> rate = congestion.control->rate(now)) {
+    congestion.next = std::max(now, congestion.next) + transfer_time(Bytes(packet.wire_bytes), *rate);
+  }
+  // Repeats and answers are not among those under way, or were before.
+  if (!hears_ || !asks(packet)) return;
+  const std::uint32_t psn = pair.next_psn - 1;
+  Congestion::UnderWay& under_way = *congestion.under_way;
+  if (packet.psn != (psn & kPsnMask) || (!under_way.packets.empty() && under_way.packets.back().psn == psn)) return;
+  const std::uint32_t bytes = packet.opcode == Opcode::kReadRequest ? 0 : packet.wire_bytes;
+  under_way.packets.push_back({psn, bytes, now});
+  under_way.bytes += bytes;
+}
+
+void Nic::note_left(Time now, const Packet& packet, std::uint32_t number) {
+  std::deque<Congestion::UnderWay::Sent>& packets = pairs_[number].congestion->under_way->packets;
+  if (packets.empty() || !asks(packet)) return;
+  const std::uint32_t place = whole_psn(packet.psn, packets.front().psn) - packets.front().psn;
+  if (place < packets.size()) packets[place].left = now;
+}
+
+void Nic::note_heard(Time now, std::uint32_t number, std::uint32_t psn) {
+  Congestion& congestion = *pairs_[number].congestion;
+  Congestion::UnderWay& under_way = *congestion.under_way;
+  std::int64_t bytes = 0;
+  Time left;
+  for (; !under_way.packets.empty() && !before(psn, under_way.packets.front().psn); under_way.packets.pop_front()) {
+    if (under_way.packets.front().wire_bytes == 0) continue;
+    bytes += under_way.packets.front().wire_bytes;
+    left = under_way.packets.front().left;
+  }
+  if (bytes == 0) return;
+  under_way.bytes -= bytes;
+  congestion.control->acknowledged(now, bytes, now - left);
+  if (!under_way.full) return;
+  under_way.full = false;
+  activate(number);
+  arm(now, nullptr);
+}
+
+void Nic::note_lost(Time now, std::uint32_t number) {
+  if (Congestion* congestion = pairs_[number].congestion.get()) congestion->control->lost(now);
+}
+
+void Nic::forget_from(std::uint32_t number, std::uint32_t psn) {
+  Congestion::UnderWay& under_way = *pairs_[number].congestion->under_way;
+  while (!under_way.packets.empty() && !before(under_way.packets.back().psn, psn)) {
+    under_way.bytes -= under_way.packets.back().wire_bytes;
+    under_way.packets.pop_back();
+  }
+}
+
+}  // namespace weft::nic
