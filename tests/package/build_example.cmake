@@ -104,7 +104,7 @@ if(NOT misses GREATER 0)
   message(FATAL_ERROR "open-page has opened no rows")
 endif()
 file(READ ${out}/config.json output)
-expect("what the configuration says" my-nic nic implementation)
+expect("what the configuration says" my-nic values nic.implementation value)
 
 if(NOT RTL)
   return()
