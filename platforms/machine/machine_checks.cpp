@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "hw/core/number_text.h"
+#include "hw/memory/memory_model.h"
 #include "hw/nic/nic_model.h"
 #include "platforms/machine/round_trip.h"
 #include "sw/collectives/in_network/in_network.h"
@@ -98,6 +99,7 @@ void check_shares(const AcceleratorPart& part) {
     throw ConfigError("accelerator.speed_spread", "expected a share from 0 to 0.1, got " + to_text(spread));
   }
   part.hbm.check("accelerator.hbm");
+  if (!memory::model_of(part.hbm).sustained) return;
   if (const Rate left = part.hbm.sustained(); left < kLeastMemoryRate) {
     throw ConfigError("accelerator.hbm.detail", "expected a memory that sustains at least " +
                                                     to_text(kLeastMemoryRate) + ", got " + to_text(left) + " of " +
