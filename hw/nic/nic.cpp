@@ -67,7 +67,7 @@ Nic::Nic(sc_core::sc_module_name name, const Config& config, const fabric::Fabri
       group_time_(config.group_rate),
       random_(stall.seed, std::string(this->name()) + " retries") {
   if (config_.read_ahead == Bytes()) config_.read_ahead = Config::kLeastReadAhead;
-  reading_time_ = transfer_time(config_.read_ahead, transmitter_.rate());
+  most_ahead_ = transfer_time(config_.read_ahead, transmitter_.rate()) / 2;
   if (config.context_cache.entries > 0) contexts_ = std::make_unique<Contexts>(config.context_cache.entries);
   choose_congestion();
   dispatcher.attach(*this, this->name());
@@ -177,7 +177,13 @@ void Nic::on_event(Time now, std::uint32_t tag, std::uint64_t data) {
       receive(now, *reinterpret_cast<Packet*>(data));
       break;
     case kWork:
-      begin_entry(now, data);
+      if (stands_in_error(pairs_[data])) [[unlikely]]
+        break;
+      engine_free_ = std::max(engine_free_ + config_.message_cost, now);
+      ++pairs_[data].ready_jobs;
+      if (posts_ && post_directly(now, static_cast<std::uint32_t>(data))) break;
+      activate(static_cast<std::uint32_t>(data));
+      pump(now);
       break;
     case kPosted:
       take_posted(now, data);

@@ -133,7 +133,7 @@ class Nic final : public AnyNic, public EventTarget {
   bool phases_ = false;    ///< memory says later when it is done
   bool reports_ = false;   ///< a queue pair has Places
   bool posts_ = false;     ///< what has no payload goes to neighbours directly
-  Time reading_time_;      ///< that the link takes for `read_ahead`
+  Time most_ahead_;        ///< of what a link is given before it is free: half of `read_ahead`
   Time engine_free_;
   std::vector<QueuePair> pairs_;
   WayOut wire_;
@@ -299,7 +299,6 @@ class Nic final : public AnyNic, public EventTarget {
   void fetch_entries(Time now, std::uint64_t data);
   void take_entries(Time now, std::uint64_t data);
   void take_entry(std::uint32_t number, Time at);
-  void begin_entry(Time now, std::uint64_t data);
 
   // Sending (sender.cpp)
   void activate(std::uint32_t number);
@@ -315,7 +314,7 @@ class Nic final : public AnyNic, public EventTarget {
   Time fetch(Time now, Packet& packet, std::uint64_t address);
   void pump(Time now);
   /// Whether what is read ahead can be given to the link so long before it leaves: nothing that comes later would go
-  /// before it. At most half of `read_ahead`, beside which as much may be read.
+  /// before it. That is half of `read_ahead` at the most, beside which as much may be read.
   [[nodiscard]] bool may_go_ahead(Time ahead) const;
   void pump_loop(Time now);
   /// The first packet of a way leaves.
@@ -470,7 +469,7 @@ class Nic final : public AnyNic, public EventTarget {
   WayOut loop_;
   std::vector<std::vector<std::uint32_t>> attached_;  ///< by group: queue pairs of datagrams
   std::vector<Neighbour> neighbours_;
-  Time taken_until_;               ///< work requests, in the order of their doorbells
+  Time taken_until_;               ///< work requests, from their doorbells
   Time group_free_;                ///< by when groups have been served at their rate
   ByteTime::Rest group_rest_ = 0;  ///< of that
   Probe* probe_ = nullptr;

@@ -223,7 +223,7 @@ void Nic::pump(Time now) {
 }
 
 bool Nic::may_go_ahead(Time ahead) const {
-  return posts_ && wire_.ring.empty() && wire_.control.empty() && 2 * ahead <= reading_time_;
+  return posts_ && wire_.ring.empty() && wire_.control.empty() && ahead <= most_ahead_;
 }
 
 void Nic::pump_loop(Time now) {

@@ -16,9 +16,6 @@ namespace {
 /// A doorbell that only says how many entries there are.
 constexpr std::uint32_t kAnnouncementBytes = 8;
 
-/// Of the data of kWork, beside the queue pair: others came first, and it has its turn now.
-constexpr std::uint64_t kTaken = 1ULL << 32;
-
 /// Entries on their way, as the data of an event.
 struct Announced {
   std::uint32_t queue_pair;
@@ -137,24 +134,9 @@ void Nic::provide(const WorkRequest& receive) {
 }
 
 void Nic::take_entry(std::uint32_t number, Time at) {
-  // The doorbell may be of a time to come, until which the engine goes on with packets, and with doorbells that come
-  // before it.
-  dispatcher_.post(at + config_.message_cost, *this, kWork, number);
-}
-
-void Nic::begin_entry(Time now, std::uint64_t data) {
-  const auto number = static_cast<std::uint32_t>(data);
-  if ((data & kTaken) == 0) {
-    taken_until_ = std::max(now, taken_until_ + config_.message_cost);
-    if (taken_until_ > now) return dispatcher_.post(taken_until_, *this, kWork, kTaken | number);
-  }
-  if (stands_in_error(pairs_[number])) [[unlikely]]
-    return;
-  engine_free_ = std::max(engine_free_ + config_.message_cost, now);
-  ++pairs_[number].ready_jobs;
-  if (posts_ && post_directly(now, number)) return;
-  activate(number);
-  pump(now);
+  // The doorbell may be of a time to come, until which the engine goes on with packets.
+  taken_until_ = std::max(at, taken_until_) + config_.message_cost;
+  dispatcher_.post(taken_until_, *this, kWork, number);
 }
 
 void Nic::announce(std::span<const WorkRequest> requests, Time at) {

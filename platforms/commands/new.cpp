@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <system_error>
 
 #include "platforms/cli/output.h"
 #include "platforms/commands/command.h"
@@ -87,6 +88,10 @@ int write(const NewOptions& options) {
     return kDone;
   }
   if (const int error = write_new_file(options.file, text); error != 0) {
+    // The name is right where only the disk is full or broken.
+    if (error == ENOSPC || error == EDQUOT || error == EFBIG || error == EIO) {
+      throw std::system_error(error, std::generic_category(), "cannot write " + options.file);
+    }
     throw UsageError(options.file + ": expected the name of a new file, got " +
                      (error == EEXIST ? "one that is there, which is left as it is" : std::strerror(error)));
   }

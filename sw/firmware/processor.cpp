@@ -16,6 +16,7 @@ constexpr std::uint32_t kEntry = 0;
 constexpr std::uint32_t kRun = 1;
 constexpr std::uint32_t kAlarm = 2;
 constexpr std::uint32_t kRepeat = 3;
+constexpr std::uint32_t kHanded = 4;
 
 /// Once round a loop that reads the owner bit of a completion.
 constexpr Work kPollLoop = {.instructions = 4, .accesses = 1};
@@ -94,7 +95,9 @@ void Processor::write(std::size_t device, std::uint64_t offset, const void* data
 void Processor::write_later(std::size_t device, std::uint64_t offset, const nic::WorkRequest& request, Time delay,
                             bool charged) {
   if (charged) charge(config_.post_cycles);
-  write_at(device, offset, &request, sizeof request, now() + delay);
+  const std::uint32_t slot = handed_.take();
+  handed_[slot] = {device, offset, request};
+  dispatcher_.post(now() + delay, *this, kHanded, slot);
 }
 
 void Processor::write_at(std::size_t device, std::uint64_t offset, const void* data, std::uint32_t bytes, Time at) {
@@ -188,6 +191,11 @@ void Processor::on_event(Time now, std::uint32_t tag, std::uint64_t data) {
     CompletionQueue& queue = *queue_at_[data];
     if (queue.waiter_ == nullptr || queue.until_ > now) return dispatcher_.disregard();
     return wake(*std::exchange(queue.waiter_, nullptr), now);
+  }
+  if (tag == kHanded) {
+    const Handed& handed = handed_[data];
+    write_at(handed.device, handed.offset, &handed.request, sizeof handed.request, now);
+    return handed_.free(static_cast<std::uint32_t>(data));
   }
   // Firmware has no answer to a connection that failed: its thread keeps waiting, and the report at the end says why.
   Arriving& arriving = *reinterpret_cast<Arriving*>(data);

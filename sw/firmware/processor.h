@@ -18,6 +18,7 @@
 #include "hw/core/fixed_vector.h"
 #include "hw/core/random.h"
 #include "hw/core/register_file.h"
+#include "hw/core/slots.h"
 #include "hw/core/stall.h"
 #include "hw/nic/work.h"
 #include "sw/firmware/core.h"
@@ -270,6 +271,13 @@ class Processor final : public sc_core::sc_module, public EventTarget {
   bool take_entry(std::uint64_t queue, const void* data, std::uint32_t bytes, Time at);
   void write_at(std::size_t device, std::uint64_t offset, const void* data, std::uint32_t bytes, Time at);
 
+  /// A write that somebody else makes later.
+  struct Handed {
+    std::size_t device = 0;
+    std::uint64_t offset = 0;
+    nic::WorkRequest request;
+  };
+
   Config config_;
   RegisterFile mailbox_file_;
   BlockingInitiator initiator_;
@@ -281,6 +289,7 @@ class Processor final : public sc_core::sc_module, public EventTarget {
   std::vector<std::unique_ptr<Backlog>> backlogs_;
   std::deque<Arriving> arriving_;  ///< slots are reused
   Fullest fullest_;
+  Slots<Handed> handed_;
   Random random_;  ///< of repeats
   std::uint32_t spawned_ = 0;
   bool started_ = false;
