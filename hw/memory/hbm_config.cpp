@@ -61,7 +61,7 @@ void HbmConfig::check(const std::string& path) const {
   if (core_rate > Rate()) {
     throw ConfigError(
         path + ".core_rate",
-        "expected 0bps with detail bank, whose masters share interconnect_rate alone, got " + to_text(core_rate));
+        "expected 0bps with detail bank, in which masters share only interconnect_rate, got " + to_text(core_rate));
   }
   if (static_cast<std::uint64_t>(usable().count()) > map.capacity()) {
     throw ConfigError(path + ".capacity", "at most what its stacks hold, which is " + to_text(memory.capacity()));
