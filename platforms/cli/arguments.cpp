@@ -69,7 +69,10 @@ OptionTable table_of(const CLI::Option* option) {
 }
 
 CommandTable table_of(const CLI::App* app) {
-  CommandTable table{app->get_name(), app->get_description(), {}, {}};
+  CommandTable table;
+  table.name = app->get_name();
+  table.doc = app->get_description();
+  table.needs_command = app->get_require_subcommand_min() > 0;
   for (const CLI::Option* option : app->get_options()) {
     if (!option->get_group().empty()) table.options.push_back(table_of(option));
   }

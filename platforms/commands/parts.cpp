@@ -12,14 +12,23 @@
 #include "platforms/cli/output.h"
 #include "platforms/commands/command.h"
 #include "platforms/config/catalogue.h"
+#include "platforms/config/part_sources.h"
 #include "platforms/config/text.h"
+#include "traces/nearest_names.h"
 
 namespace weft::platforms {
 namespace {
 
+using nlohmann::ordered_json;
+
 struct PartOptions {
   std::string kind;
   ListingOptions listing;
+};
+
+struct ShowOptions {
+  std::string name;
+  bool json = false;
 };
 
 void check_kind(Catalogue& catalogue, const std::string& kind) {
@@ -30,16 +39,17 @@ void check_kind(Catalogue& catalogue, const std::string& kind) {
   if (!error.empty()) throw UsageError("--kind: " + error);
 }
 
-nlohmann::ordered_json to_json(Catalogue& catalogue, const std::vector<std::string>& names) {
-  nlohmann::ordered_json json = nlohmann::ordered_json::array();
-  for (const std::string& name : names) {
-    const Part& part = *catalogue.find(name);
-    json.push_back({{"name", part.name}, {"kind", part.kind}, {"source", part.source}, {"file", part.file}});
-  }
+ordered_json to_json(const Part& part) {
+  return {{"name", part.name}, {"kind", part.kind}, {"source", part.source}, {"file", part.file}};
+}
+
+ordered_json to_json(Catalogue& catalogue, const std::vector<std::string>& names) {
+  ordered_json json = ordered_json::array();
+  for (const std::string& name : names) json.push_back(to_json(*catalogue.find(name)));
   return json;
 }
 
-/// Of a kind with all of their sources, of all kinds on a line each.
+/// Of a kind with the whole texts, of all kinds on a line each.
 int list_parts(const PartOptions& options) {
   Catalogue catalogue;
   check_kind(catalogue, options.kind);
@@ -56,7 +66,7 @@ int list_parts(const PartOptions& options) {
     std::vector<std::vector<std::string>> lines;
     for (const std::string& name : names)
       lines.push_back({name, catalogue.find(name)->kind, catalogue.find(name)->source});
-    print(listed(lines) + "\n--kind KIND and --json show the whole sources\n");
+    print(listed(lines) + "\nweft parts show NAME prints the fields of a part and their sources\n");
     return kDone;
   }
   std::size_t width = 0;
@@ -70,14 +80,80 @@ int list_parts(const PartOptions& options) {
   return kDone;
 }
 
+ordered_json to_json(const PartField& field) {
+  const UnitValue value = split_unit(field.value);
+  ordered_json row = {{"path", field.path}, {"value", value.value}, {"unit", value.unit}};
+  row["grade"] = field.source == nullptr ? ordered_json() : ordered_json(field.source->grade);
+  row["source"] = field.source == nullptr ? ordered_json() : ordered_json(field.source->text);
+  row["part"] = field.part;
+  return row;
+}
+
+std::string cell(const nlohmann::json& value) {
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+/// A table of the fields, whose sources have numbers, and the sources.
+std::string fields_text(const Part& part, const std::vector<PartField>& fields) {
+  std::vector<std::vector<std::string>> rows = {{"field", "value", "unit", "grade", "source"}};
+  std::vector<std::string> sources;
+  for (const PartField& field : fields) {
+    const UnitValue value = split_unit(field.value);
+    std::vector<std::string>& row = rows.emplace_back(std::vector<std::string>{
+        field.path, cell(value.value), value.unit, "-", field.part == part.name ? "-" : field.part});
+    if (field.source == nullptr) continue;
+    const std::string text = (field.part == part.name ? "" : field.part + ": ") + field.source->text;
+    const auto found = std::find(sources.begin(), sources.end(), text);
+    row[3] = field.source->grade;
+    row[4] = fmt::format("[{}]", found - sources.begin() + 1);
+    if (found == sources.end()) sources.push_back(text);
+  }
+  std::string lines = listed(rows) + (sources.empty() ? "" : "\n");
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    const std::string start = fmt::format("{:<5}", fmt::format("[{}]", i + 1));
+    lines += start + wrapped(sources[i], start.size()) + "\n";
+  }
+  return lines;
+}
+
+int show_part(const ShowOptions& options) {
+  Catalogue catalogue;
+  catalogue.search_first(".");
+  const Part* part = catalogue.find(options.name);
+  if (part == nullptr) {
+    traces::NearestNames near(options.name);
+    for (const std::string& name : catalogue.names("")) near.look_at(name);
+    throw UsageError("NAME: expected a part of the catalogue (weft parts), got " + in_quotes(options.name) +
+                     near.question());
+  }
+  const std::vector<PartField> fields = fields_of(catalogue, *part);
+  if (!options.json) {
+    print(fmt::format("{}, {}\n\n{}\n\n{}\n\n{}", part->name, part->kind, wrapped(part->source, 0), part->file,
+                      fields_text(*part, fields)));
+    return kDone;
+  }
+  ordered_json json = to_json(*part);
+  json["fields"] = ordered_json::array();
+  for (const PartField& field : fields) json["fields"].push_back(to_json(field));
+  print_json(json);
+  return kDone;
+}
+
 }  // namespace
 
 Command parts_command(const Arguments& parent) {
   auto options = std::make_shared<PartOptions>();
   const Arguments app = parent.add_subcommand("parts", "Lists the parts of the catalogue");
-  app.add_option("--kind", options->kind, "Those of one kind");
+  app.add_option("--kind", options->kind, "Only parts of this kind").type_name("KIND");
   options->listing.add_to(app);
-  return {app, [options] { return list_parts(*options); }};
+  app.require_subcommand(0, 1);
+  auto show_options = std::make_shared<ShowOptions>();
+  const Arguments show =
+      app.add_subcommand("show", "Prints the fields of a part with values, sources and their grades");
+  show.add_option("NAME", show_options->name, "The part").type_name("PART").required();
+  show.add_flag("--json", show_options->json, "Print JSON");
+  return {app,
+          [options, show, show_options] { return show.given() ? show_part(*show_options) : list_parts(*options); }};
 }
 
 }  // namespace weft::platforms

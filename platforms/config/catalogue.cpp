@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "platforms/config/input_error.h"
+#include "platforms/config/part_sources.h"
 #include "platforms/config/text.h"
 
 namespace weft::platforms {
@@ -61,9 +62,12 @@ std::unique_ptr<Part> read_part(const std::string& name, const fs::path& path, c
     throw InputError(part->file, "fields", "an object", fields == object.end() ? "nothing" : got_text(*fields));
   }
   for (const auto& [key, value] : object.items()) {
-    if (key != "kind" && key != "source" && key != "fields") {
-      throw InputError(part->file, key, "one of kind, source, fields", in_quotes(key));
+    if (key != "kind" && key != "source" && key != "fields" && key != "sources") {
+      throw InputError(part->file, key, "one of kind, source, fields, sources", in_quotes(key));
     }
+  }
+  if (const auto sources = object.find("sources"); sources != object.end()) {
+    part->sources = read_sources(*sources, *fields, part->file);
   }
   part->fields = std::make_unique<const json>(*fields);
   return part;

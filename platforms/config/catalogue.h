@@ -12,12 +12,20 @@
 
 namespace weft::platforms {
 
+/// Where the values of some fields of a part come from.
+struct FieldSource {
+  std::string grade;  ///< one of kSourceGrades
+  std::string text;
+  std::vector<std::string> fields;  ///< paths in the part's fields: of values, or of objects for all that is in them
+};
+
 /// A part: a kind of unit ("accelerator") with the field values of a real product, and where the
 /// figures come from.
 struct Part {
   std::string name;
   std::string kind;
-  std::string source;
+  std::string source;  ///< of the part as a whole
+  std::vector<FieldSource> sources;
   std::string file;
   std::string hidden;  ///< the catalogue's file of that name, if the part is a user's own
   std::unique_ptr<const nlohmann::json> fields;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "hw/core/config/any_config.h"
+#include "platforms/config/part_sources.h"
 #include "platforms/config/schema.h"
 #include "platforms/jobs/job_kind.h"
 #include "platforms/jobs/trace_members.h"
@@ -101,6 +102,20 @@ ordered_json analytical_schema(SchemaBuilder& builder) {
   return whole(std::move(platform), with_description("The work of weft run", traces));
 }
 
+/// Of a part, for some of its fields each.
+ordered_json sources_schema() {
+  const ordered_json source = {
+      {"type", "object"},
+      {"required", {"grade", "source", "fields"}},
+      {"properties",
+       {{"grade", with_description("What the source is", {{"enum", kSourceGrades}})},
+        {"source", text("Where the values come from")},
+        {"fields", with_description("Paths in the fields; that of an object stands for all in it",
+                                    {{"type", "array"}, {"items", {{"type", "string"}}}, {"minItems", 1}})}}},
+      {"additionalProperties", false}};
+  return with_description("Where the values of the fields come from", {{"type", "array"}, {"items", source}});
+}
+
 }  // namespace
 
 ordered_json platform_schema() {
@@ -133,8 +148,9 @@ ordered_json part_schema() {
       {"properties",
        {{"$schema", text("For editors; Weft takes no notice of it")},
         {"kind", with_description("What the part can stand for", {{"enum", names}})},
-        {"source", text("Where the figures come from")},
-        {"fields", with_description("Those of the kind; what is left out keeps its default", {{"type", "object"}})}}},
+        {"source", text("Where the part as a whole comes from")},
+        {"fields", with_description("Those of the kind; what is left out keeps its default", {{"type", "object"}})},
+        {"sources", sources_schema()}}},
       {"additionalProperties", false},
       {"allOf", std::move(kinds)}};
   return builder.finish("A part of Weft", "Written by weft describe --schema part. The file may have comments.", root);

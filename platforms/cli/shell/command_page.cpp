@@ -50,7 +50,7 @@ void add_sections(const CommandTable& command, const std::string& path, std::str
   for (const CommandTable& each : command.commands) {
     const std::string name = path + " " + each.name;
     page += fmt::format("\n## {}\n\n{}.\n", name, each.doc);
-    if (each.commands.empty()) page += fmt::format("\n    {}\n", usage_line(each, name));
+    if (!each.needs_command) page += fmt::format("\n    {}\n", usage_line(each, name));
     std::string rows;
     for (const OptionTable& option : each.options) {
       // All commands have it.

@@ -24,6 +24,7 @@ struct CommandTable {
   std::string doc;
   std::vector<OptionTable> options;
   std::vector<CommandTable> commands;
+  bool needs_command = false;  ///< one of `commands` must follow
 };
 
 }  // namespace weft::platforms

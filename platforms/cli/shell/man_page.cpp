@@ -66,7 +66,7 @@ void add_commands(const CommandTable& command, const std::string& path, std::str
   for (const CommandTable& each : command.commands) {
     const std::string name = path + " " + each.name;
     page += ".SS " + escaped(name) + "\n" + escaped(each.doc) + ".\n";
-    if (each.commands.empty()) page += ".PP\n" + synopsis(each, name) + "\n";
+    if (!each.needs_command) page += ".PP\n" + synopsis(each, name) + "\n";
     for (const OptionTable& option : each.options) {
       // All commands have it.
       if (option.names.back() != "--help") page += entry(option);

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "platforms/cli/exit_code.h"
 #include "platforms/cli/output.h"
 #include "platforms/cli/process.h"
 #include "platforms/cli/progress.h"

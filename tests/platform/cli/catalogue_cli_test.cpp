@@ -68,11 +68,41 @@ TEST_F(CliTest, PartsFitATerminal) {
   const std::size_t all = json::parse(weft("parts --json").out).size();
   EXPECT_EQ(lines_of("parts", longest), all + 2) << "one a part, and what shows more";
   const std::size_t nics = json::parse(weft("parts --kind nic --json").out).size();
-  EXPECT_GT(lines_of("parts --kind nic", longest), nics) << "sources whole";
+  EXPECT_GT(lines_of("parts --kind nic", longest), nics) << "whole texts";
+  EXPECT_GT(lines_of("parts show h100-sxm", longest), 40U);
   const std::string names = weft("parts --kind nic --names").out;
   EXPECT_EQ(std::count(names.begin(), names.end(), '\n'), static_cast<std::ptrdiff_t>(nics));
   EXPECT_LE(longest, 120U);
   EXPECT_GT(longest, 100U);
+}
+
+TEST_F(CliTest, PartShowsItsFieldsAndTheirSources) {
+  const json h200 = json::parse(weft("parts show h200-sxm --json").out);
+  EXPECT_EQ(h200["kind"], "accelerator");
+  std::map<std::string, json> fields;
+  for (const json& field : h200["fields"]) fields[field["path"]] = field;
+  EXPECT_EQ(fields.at("compute.clock"), (json{{"path", "compute.clock"},
+                                              {"value", 1830},
+                                              {"unit", "MHz"},
+                                              {"grade", "published"},
+                                              {"source", "NVIDIA H100 white paper"},
+                                              {"part", "h100-sxm"}}));
+  EXPECT_EQ(fields.at("hbm")["value"], "hbm3e-141g");
+  EXPECT_EQ(fields.at("hbm")["part"], "h200-sxm");
+  EXPECT_EQ(fields.at("compute.persistent_products")["value"], true);
+  const std::string text = weft("parts show h200-sxm").out;
+  EXPECT_TRUE(text.starts_with("h200-sxm, accelerator\n")) << text;
+  EXPECT_NE(text.find("\ncompute.clock                 1830        MHz     published  [1]\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("h100-sxm: NVIDIA H100 white paper\n"), std::string::npos) << text;
+  // One of the user's own, without sources.
+  write("work/my-nic.json", R"({"kind": "nic", "source": "mine", "fields": {"dma_rate": "55GB/s"}})");
+  EXPECT_NE(weft("parts show my-nic").out.find("\ndma_rate  55     GB/s  -      -\n"), std::string::npos);
+  EXPECT_EQ(json::parse(weft("parts show my-nic --json").out)["fields"][0]["source"], nullptr);
+  const Ran absent = weft("parts show h100-smx");
+  EXPECT_EQ(absent.code, 2);
+  EXPECT_EQ(absent.err,
+            "weft: NAME: expected a part of the catalogue (weft parts), got \"h100-smx\"; did you mean "
+            "\"h100-sxm\" or \"h100-sxm-500w\"?\n");
 }
 
 TEST_F(CliTest, CatalogueReads) {

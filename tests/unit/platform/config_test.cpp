@@ -250,7 +250,7 @@ TEST(ConfigParts, MalformedParts) {
   };
   EXPECT_EQ(broken("no-kind"), "no-kind.json: kind: expected a string, got nothing");
   EXPECT_EQ(broken("no-fields"), "no-fields.json: fields: expected an object, got nothing");
-  EXPECT_EQ(broken("extra"), "extra.json: clock: expected one of kind, source, fields, got \"clock\"");
+  EXPECT_EQ(broken("extra"), "extra.json: clock: expected one of kind, source, fields, sources, got \"clock\"");
 }
 
 TEST(ConfigParts, AreFoundInTheFoldersOfTheEnvironment) {
