@@ -158,7 +158,8 @@ CsvTable CsvTable::parse(std::string_view text, std::string file) {
                         fmt::format("expected a name for column {}, found none", column - columns.begin() + 1));
     }
     if (std::find(columns.begin(), column, *column) != column) {
-      throw FormatError(table.file_, table.header_.line, fmt::format("column '{}' is named twice", *column));
+      throw FormatError(table.file_, table.header_.line,
+                        fmt::format("expected each column once, found '{}' twice", *column));
     }
   }
   for (Record record; parser.next(record);) {
@@ -202,7 +203,7 @@ void CsvTable::expect_columns(std::initializer_list<std::string_view> names,
   for (const std::string& column : columns()) {
     if (std::find(known.begin(), known.end(), column) == known.end()) {
       throw FormatError(file_, header_.line,
-                        fmt::format("unknown column '{}', expected {}", column, fmt::join(known, ", ")));
+                        fmt::format("expected columns {}, found '{}'", fmt::join(known, ", "), column));
     }
   }
 }

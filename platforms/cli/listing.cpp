@@ -43,7 +43,7 @@ void ListingOptions::add_name_to(const Arguments& app, const std::string& doc, c
 }
 
 void ListingOptions::add_to(const Arguments& app) {
-  app.add_flag("--names", names, "Print their names alone");
+  app.add_flag("--names", names, "Print only names");
   app.add_flag("--json", json, "Print JSON");
 }
 

@@ -19,7 +19,7 @@ void add_platform_options(const Arguments& app, PlatformOptions& options) {
       .type_name("FILE");
   // The largest number stands for all that are beyond it.
   constexpr auto kMost = std::numeric_limits<std::int64_t>::max() - 1;
-  app.add_option("--seed", options.seed, "Of everything random").check(Within(-kMost, kMost));
+  app.add_option("--seed", options.seed, "Seed of everything random").check(Within(-kMost, kMost));
   app.add_flag("--data", options.data, "Move and check real bytes");
 }
 

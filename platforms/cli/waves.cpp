@@ -21,14 +21,14 @@ void check_wave_file(const std::string& file) {
 }
 
 void WaveOptions::add_to(const Arguments& app) {
-  app.add_option("--vcd", file,
-                 "Where to write a waveform of what the modules of --vcd-scope do, as its name ends: .vcd.gz, .fst, or "
-                 "else .vcd")
+  app.add_option(
+         "--vcd", file,
+         "File for a waveform of the modules of --vcd-scope; its name chooses the format: .vcd.gz, .fst, else .vcd")
       .type_name("FILE");
   app.add_option("--vcd-scope", scopes, "A module, or a pattern with *, such as 'network.leaf0.*'; can be repeated")
       .one_at_a_time()
       .type_name("PATH");
-  app.add_flag("--vcd-clocks", free_clocks, "Clocks run all the time, also where nothing happens");
+  app.add_flag("--vcd-clocks", free_clocks, "Clocks run all the time, even when nothing happens");
 }
 
 void WaveOptions::refuse_without_modules() const {

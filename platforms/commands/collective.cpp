@@ -191,7 +191,7 @@ void apply_algorithm(CollectiveOptions& options) {
   }
   if (!broadcasts) {
     throw UsageError("--algorithm: expected one of " + join(names_of<collectives::AlgorithmName>(), ", ") + " for " +
-                     options.op + ", since " + options.algorithm + " is a tree for a broadcast alone, got " +
+                     options.op + ", since " + options.algorithm + " is a tree for broadcasts only, got " +
                      in_quotes(options.algorithm));
   }
   set("collectives.broadcast.algorithm", options.algorithm);
@@ -312,13 +312,16 @@ Command collective_command(const Arguments& parent) {
   auto options = std::make_shared<CollectiveOptions>();
   const Arguments app = parent.add_subcommand("collective", "Times collectives: the table that nccl-tests users know");
   add_platform_options(app, options->platform);
-  app.add_option("--op", options->op, "Which one").check(OneOf(names_of<CollectiveOp>())).required();
-  app.add_option("--algorithm", options->algorithm, "Instead of the platform's").check(OneOf(algorithm_names()));
-  app.add_option("--bytes", options->bytes, "Sizes of the whole buffer: 1MiB,8MiB or 1KiB:1GiB:x2").shows_default();
+  app.add_option("--op", options->op, "The collective").check(OneOf(names_of<CollectiveOp>())).required();
+  app.add_option("--algorithm", options->algorithm, "Algorithm instead of the platform's")
+      .check(OneOf(algorithm_names()));
+  app.add_option("--bytes", options->bytes, "Sizes of the whole buffer: 1MiB,8MiB or 1KiB:1GiB:x2")
+      .type_name("SIZES")
+      .shows_default();
   app.add_option("--type", options->type, "Element type").shows_default().check(OneOf(names_of<ElementType>()));
   options->waves.add_to(app);
-  app.add_flag("--traffic", options->traffic, "A second table of the bytes that links carried");
-  app.add_flag("--no-warmup", options->cold, "Without a run of the first size that is not measured");
+  app.add_flag("--traffic", options->traffic, "Print a second table, of the bytes that links carried");
+  app.add_flag("--no-warmup", options->cold, "Skip the run of the first size that is not measured");
   app.add_flag("--json", options->json, "Print JSON");
   return {app, [options] { return run(*options); }};
 }

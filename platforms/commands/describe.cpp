@@ -124,8 +124,9 @@ int describe_all() {
       "JSON Schema. A platform also has a `name`, a `description`, and a `workload` with its `kind`. The file may "
       "have\n"
       "comments, `//` and `/* */`, and a `$schema` for editors.\n\n"
-      "One with `\"network\": \"analytical\"` has the section `analytical` in place of a machine, and a workload of "
-      "kind\n`chakra` with `traces`, `groups`, `custom` and `custom_nodes`.\n");
+      "A platform with `\"network\": \"analytical\"` has the section `analytical` instead of a machine, and a workload "
+      "of\n"
+      "kind `chakra` with `traces`, `groups`, `custom` and `custom_nodes`.\n");
   for (const Section& section : sections(describe(MachineConfig()))) {
     print(fmt::format("\n## {}\n\n{}", section.title, table(section.fields)));
   }
@@ -134,7 +135,7 @@ int describe_all() {
     print(fmt::format("\n## workload of kind `{}`\n\n{}\n", kind.name, kind.doc));
     if (const std::vector<FieldDoc> fields = fields_of(kind); !fields.empty()) print("\n" + table(fields));
   }
-  print("\n## Of `weft memory`\n\nNot of a platform: what its `--set` changes.\n\n" +
+  print("\n## `weft memory`\n\nThese are no fields of a platform. `weft memory --set` changes them.\n\n" +
         table(describe(dram::MemoryConfig())));
   return kDone;
 }
@@ -156,7 +157,7 @@ Command describe_command(const Arguments& parent) {
   app.add_option("--schema", options->schema, "Print a JSON Schema: of a platform, or of a part")
       .may_stand_alone("platform")
       .check(OneOf({"platform", "part"}));
-  app.add_flag("--names", options->names, "Print the paths of all fields alone");
+  app.add_flag("--names", options->names, "Print only the paths of all fields");
   app.add_flag("--commands", options->commands, "Print the reference of the command line instead");
   app.add_flag("--json", options->json, "Print the reference as JSON");
   return {app, [options, parent] {

@@ -225,7 +225,7 @@ int run(const DpaOptions& options) {
     print(in_columns(rates));
     print("\n" + in_columns(needed));
     if (!way) {
-      print("\nCores alone; --platform names one whose DMA and memory the payload passes.\n");
+      print("\nOnly cores; --platform NAME adds the DMA and the memory that payload passes.\n");
       return kDone;
     }
     for (const Path& path : paths) {
@@ -247,7 +247,7 @@ Command dpa_command(const Arguments& parent) {
   const Arguments app = parent.add_subcommand("dpa", "Packet rates of receive loops on a SmartNIC's cores, by threads");
   app.add_option("part", options->part, "A part of kind processor").shows_default().type_name("PART");
   app.add_option("--platform", options->platform,
-                 "A platform whose NIC's DMA and memory the payload passes; empty: cores alone")
+                 "A platform; payload passes the DMA of its NIC and its memory; empty: only cores")
       .shows_default()
       .type_name("PLATFORM");
   app.add_option("--set", options->overrides, "path=value: overrides a field; can be repeated")
@@ -259,9 +259,9 @@ Command dpa_command(const Arguments& parent) {
   app.add_option("--bitmap-chunk", options->bitmap_chunk, "Packets in a chunk of the coarser bitmap of path bitmap")
       .shows_default()
       .check(Within(1, 1 << 20));
-  app.add_option("--threads", options->threads, "Numbers of threads, with commas between").type_name("N,N,...");
-  app.add_option("--lines", options->lines, "Rates that are to be sustained").shows_default();
-  app.add_option("--packet", options->packet, "Payload of a packet").shows_default();
+  app.add_option("--threads", options->threads, "Numbers of threads, separated by commas").type_name("N,N,...");
+  app.add_option("--lines", options->lines, "Line rates to sustain").type_name("RATES").shows_default();
+  app.add_option("--packet", options->packet, "Payload of a packet").type_name("SIZE").shows_default();
   app.add_flag("--json", options->json, "Print JSON");
   return {app, [options] { return run(*options); }};
 }

@@ -341,33 +341,41 @@ int run(const ImportOptions& options) {
 
 Command import_command(const Arguments& parent) {
   auto options = std::make_shared<ImportOptions>();
-  const Arguments app = parent.add_subcommand("import", "Makes a platform of another simulator's inputs");
+  const Arguments app = parent.add_subcommand("import", "Makes a platform from another simulator's inputs");
   app.require_subcommand(1, 1);
   const Arguments astra =
       app.add_subcommand("astra-sim", "ASTRA-sim's network, system, memory and group files, and traces");
   astra.add_option("--network", options->network, "network.yml, or a logical topology of ns-3 (logical-dims)")
+      .type_name("FILE")
       .required();
-  astra.add_option("--system", options->system, "system.json").required();
-  astra.add_option("--memory", options->memory, "Remote memory file");
-  astra.add_option("--groups", options->groups, "Communicator groups file");
-  astra.add_option("--workload", options->workload, "Prefix of the Chakra files").required();
+  astra.add_option("--system", options->system, "system.json").type_name("FILE").required();
+  astra.add_option("--memory", options->memory, "Remote memory file").type_name("FILE");
+  astra.add_option("--groups", options->groups, "Communicator groups file").type_name("FILE");
+  astra.add_option("--workload", options->workload, "Prefix of the Chakra files").type_name("PREFIX").required();
   astra
       .add_option("--analytical", options->congestion,
                   "ASTRA-sim's arithmetic, with links shared or not, in place of Weft's own machine")
       .check(OneOf(names_of<analytical::Congestion>()));
-  astra.add_flag("--rendezvous-protocol", options->rendezvous, "Who receives asks for each message first");
-  astra.add_option("--injection-scale", options->injection_scale, "Of the endpoint delay").check(Within(0.0, 1e6));
+  astra.add_flag("--rendezvous-protocol", options->rendezvous, "The receiver requests each message first");
+  astra.add_option("--injection-scale", options->injection_scale, "Factor of the endpoint delay")
+      .check(Within(0.0, 1e6));
   astra.add_option("--comm-scale", options->comm_scale, "Has no effect, as in ASTRA-sim").check(Within(0.0, 1e6));
   astra.add_option("--compute-scale", options->compute_scale, "Has no effect, as in ASTRA-sim").check(Within(0.0, 1e6));
-  astra.add_option("--ns3-topology", options->ns3_topology,
-                   "Nodes, switches and links of ns-3, for the packets of a machine");
-  astra.add_option("--ns3-config", options->ns3_config,
-                   "config.txt of ns-3, which names the topology and the payload of a packet");
-  astra.add_option("--htsim-topology", options->htsim_topology,
-                   "Fat tree of htsim (.topo), for the packets of a machine");
+  astra
+      .add_option("--ns3-topology", options->ns3_topology,
+                  "Nodes, switches and links of ns-3, for the packets of a machine")
+      .type_name("FILE");
+  astra
+      .add_option("--ns3-config", options->ns3_config,
+                  "config.txt of ns-3, which names the topology and the payload of a packet")
+      .type_name("FILE");
+  astra
+      .add_option("--htsim-topology", options->htsim_topology,
+                  "Fat tree of htsim (.topo), for the packets of a machine")
+      .type_name("FILE");
   astra.add_option("--num-queues-per-dim", options->queues, "Queues that share a dimension's active chunks")
       .check(Within(1, 255));
-  astra.add_option("--out", options->out, "Platform to write").required();
+  astra.add_option("--out", options->out, "Platform to write").type_name("FILE").required();
   return {app, [options] { return run(*options); }};
 }
 

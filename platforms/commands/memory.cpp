@@ -347,17 +347,19 @@ Command memory_command(const Arguments& parent) {
   const Arguments app = parent.add_subcommand("memory", "Runs a trace of memory requests through the banks of an HBM");
   app.add_option("trace", options->trace,
                  "Lines of R, W or M (a masked write), an address, maybe a time in ns; - is standard input")
+      .type_name("FILE")
       .required();
   app.add_option("--device", options->device,
-                 "A channel, of kind dram, all stacks of a memory, of kind hbm, or those of an accelerator (see weft "
-                 "parts)")
+                 "A part of kind dram (one channel), hbm (all stacks of a memory) or accelerator (those of its memory)")
       .type_name("PART");
-  app.add_option("--mapping", options->mapping, "burst, 128B, or fields of the address from its lowest bit");
-  app.add_option("--set", options->overrides,
-                 "PATH=VALUE changes a field: device.timing.rfc=0, controller.page=closed");
+  app.add_option("--mapping", options->mapping, "burst, 128B, or fields of the address from its lowest bit")
+      .type_name("MAPPING");
+  app.add_option("--set", options->overrides, "PATH=VALUE changes a field: device.timing.rfc=0, controller.page=closed")
+      .type_name("PATH=VALUE");
   app.add_option("--outstanding", options->outstanding, "Reads on their way at once; 128 a channel if left out")
       .check(Within(1, 1 << 20));
-  app.add_option("--rate", options->rate, "Offer requests at this rate, evenly, whatever times the trace has");
+  app.add_option("--rate", options->rate, "Offer requests evenly at this rate, instead of at the times of the trace")
+      .type_name("RATE");
   app.add_flag("--json", options->json, "Print JSON");
   return {app, [options] { return run(*options); }};
 }

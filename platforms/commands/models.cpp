@@ -95,7 +95,7 @@ int list_all_models(const ListingOptions& options) {
 Command models_command(const Arguments& parent) {
   auto options = std::make_shared<ListingOptions>();
   const Arguments app = parent.add_subcommand("models", "Lists the networks that a workload can name");
-  options->add_name_to(app, "One to be described, or a file with one", "MODEL");
+  options->add_name_to(app, "The model to describe, or a file with one", "MODEL");
   options->add_to(app);
   return {app, [options] { return list_all_models(*options); }};
 }

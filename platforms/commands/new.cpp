@@ -107,9 +107,9 @@ int write(const NewOptions& options) {
 
 Command new_command(const Arguments& parent) {
   auto options = std::make_shared<NewOptions>();
-  const Arguments app = parent.add_subcommand("new", "Writes a platform with comments, to begin with");
+  const Arguments app = parent.add_subcommand("new", "Writes a platform with comments, to start from");
   app.add_option("FILE", options->file, "A new file; - is standard output").required().type_name("FILE");
-  app.add_option("--from", options->from, "The platform of the catalogue (weft platforms) that it is a copy of")
+  app.add_option("--from", options->from, "The platform of the catalogue to copy (weft platforms)")
       .required()
       .type_name("PLATFORM");
   app.add_flag("--json", options->json, "Print JSON");

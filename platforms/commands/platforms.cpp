@@ -65,7 +65,7 @@ int list_platforms(const ListingOptions& options) {
 Command platforms_command(const Arguments& parent) {
   auto options = std::make_shared<ListingOptions>();
   const Arguments app = parent.add_subcommand("platforms", "Lists the platforms of the catalogue");
-  options->add_name_to(app, "One to be described", "PLATFORM");
+  options->add_name_to(app, "The platform to describe", "PLATFORM");
   options->add_to(app);
   return {app, [options] { return list_platforms(*options); }};
 }

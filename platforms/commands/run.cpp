@@ -305,13 +305,16 @@ int run_traces(const RunOptions& options) {
 
 Command run_command(const Arguments& parent) {
   auto options = std::make_shared<RunOptions>();
-  const Arguments app = parent.add_subcommand("run", "Runs a platform's workload and tells where its time goes");
+  const Arguments app = parent.add_subcommand("run", "Runs a platform's workload and reports where its time goes");
   add_platform_options(app, options->platform);
-  app.add_option("--traces", options->traces, "Prefix of Chakra files to run in place of the platform's workload");
+  app.add_option("--traces", options->traces, "Prefix of Chakra files to run in place of the platform's workload")
+      .type_name("PREFIX");
   app.add_option("--groups", options->groups,
-                 "Of the traces: communicator groups file; PREFIX.groups.json where it is there");
+                 "Communicator groups file of the traces; PREFIX.groups.json if left out and if it exists")
+      .type_name("FILE");
   app.add_option("--out", options->out, "Folder of the results; out/NAME if it is left out").type_name("FOLDER");
-  app.add_option("--timeline", options->timeline, "Where to draw the run; timeline.json.gz among the results")
+  app.add_option("--timeline", options->timeline,
+                 "File for a picture of the run; timeline.json.gz among the results if left out")
       .type_name("FILE");
   app.add_option("--timeline-ranks", options->timeline_ranks,
                  "Accelerators, or ends of an analytical network, to draw; 0 for no picture")
@@ -322,7 +325,7 @@ Command run_command(const Arguments& parent) {
   app.add_flag("--steady", options->steady,
                "Leave out blocks that repeat those before them, within 0.2 % (--set steady.tolerance=0.002)");
   app.add_flag("--verify-steady", options->verify_steady,
-               "Simulate what would be left out, and tell how far off it would have been");
+               "Simulate what would be left out, and report how far off the result would have been");
   return {app, [options] { return run_traces(*options); }};
 }
 

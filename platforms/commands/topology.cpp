@@ -103,7 +103,7 @@ std::string to_text(const Network& network) {
                      {"  links between switches", std::to_string(measures.links)},
                      {"  diameter", fmt::format("{} links, {} switches", measures.diameter,
                                                 measures.diameter == 0 ? 0 : measures.diameter - 1)},
-                     {"  average way",
+                     {"  average path",
                       fmt::format("{:.2f} links{}", measures.average_hops, measures.all_pairs ? "" : ", of a sample")},
                      {"  bisection bandwidth",
                       short_number(static_cast<double>(measures.bisection.count()) * 1e-9) + " Gb/s each way"},

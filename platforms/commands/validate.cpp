@@ -287,12 +287,14 @@ int run(const ValidateOptions& options) {
 Command validate_command(const Arguments& parent) {
   auto options = std::make_shared<ValidateOptions>();
   const Arguments app =
-      parent.add_subcommand("validate", "Compares published measurements with what the simulator says");
-  app.add_option("tables", options->tables, "Tables of measurements; all that come with Weft if there is none");
-  app.add_option("--suite", options->suite, "Rows of this suite alone");
+      parent.add_subcommand("validate", "Compares the simulator's results with published measurements");
+  app.add_option("tables", options->tables, "Tables of measurements; all that come with Weft if left out")
+      .type_name("FILE");
+  app.add_option("--suite", options->suite, "Only rows of this suite").type_name("SUITE");
   app.add_option("--markdown", options->markdown,
-                 "Write a page with a plot for each suite, and a summary, to this folder");
-  app.add_option("--jobs", options->jobs, "Runs side by side").shows_default().check(Within(1, 64));
+                 "Write a page with a plot for each suite, and a summary, to this folder")
+      .type_name("FOLDER");
+  app.add_option("--jobs", options->jobs, "Runs at a time").shows_default().check(Within(1, 64));
   app.add_flag("--json", options->json, "Print JSON");
   return {app, [options] { return run(*options); }};
 }

@@ -290,76 +290,77 @@ Command workload_command(const Arguments& parent) {
   app.add_option(
          "--parallel", options->parallel,
          "Degrees, such as tp=8,pp=4: tensor tp, context cp, expert ep, fully sharded fsdp, data dp, pipeline pp")
+      .type_name("DEGREES")
       .shows_default();
-  app.add_option("--schedule", options->schedule, "Of the pipeline")
+  app.add_option("--schedule", options->schedule, "Schedule of the pipeline")
       .shows_default()
       .check(OneOf(names_of<PipelineSchedule>()));
   app.add_option("--virtual-stages", options->virtual_stages, "Chunks of layers on a stage, interleaved")
       .shows_default()
       .check(Within(std::int64_t{1}, kMostLayers));
-  app.add_option("--microbatches", options->microbatches, "Of a step; as many as pipeline stages if left out")
+  app.add_option("--microbatches", options->microbatches,
+                 "Microbatches of a step; as many as pipeline stages if left out")
       .check(Within(std::int64_t{1}, StepOptions::kMostMicrobatches));
-  app.add_option("--batch", options->batch, "Sequences of a step, of all ranks; one a microbatch if left out")
+  app.add_option("--batch", options->batch, "Sequences of a step, over all ranks; one in each microbatch if left out")
       .check(Within(std::int64_t{1}, kMost));
   app.add_option("--sequence", options->sequence, "Tokens of a sequence; the network's own if left out")
       .check(Within(std::int64_t{1}, kMost));
   app.add_option("--layers", options->layers, "Blocks; the network's own if left out")
       .check(Within(std::int64_t{1}, kMostLayers));
-  app.add_option("--type", options->type, "Of parameters, activations and gradients")
+  app.add_option("--type", options->type, "Type of parameters, activations and gradients")
       .shows_default()
       .check(OneOf({"bf16", "fp16", "fp32"}));
-  app.add_option("--reduce-type", options->reduce_type, "In which gradients are summed; --type if left out")
+  app.add_option("--reduce-type", options->reduce_type, "Type in which gradients are summed; --type if left out")
       .check(OneOf({"bf16", "fp16", "fp32"}));
   app.add_flag("--sequence-parallel", options->sequence_parallel,
                "Norms and residual sums are cut along the sequence among the ranks of tp");
   app.add_option("--recompute", options->recompute,
-                 "Activations of blocks that are computed again: every other product and what hangs on it, every "
+                 "Activations of blocks that are computed again: every other product and what depends on it, every "
                  "second block, or all")
       .shows_default()
       .check(OneOf(names_of<models::Recompute>()));
-  app.add_option("--fusion", options->fusion,
-                 "How elementwise work is cut into kernels: as hand-written ones, or as PyTorch's: operator by "
-                 "operator, with norms in one kernel, or with blocks compiled; these copy keys and values to one per "
-                 "query head")
+  app.add_option(
+         "--fusion", options->fusion,
+         "How elementwise work is cut into kernels. fused: hand-written kernels; the others are PyTorch's: operator by "
+         "operator, with norms in one kernel, or with blocks compiled, and copy keys and values for each query head")
       .shows_default()
       .check(OneOf(names_of<models::Fusion>()));
   app.add_option("--code", options->code,
-                 "Whose operators, where they are not fused: Llama's reference code, as torchtitan, or IBM's "
+                 "Origin of the operators that are not fused: Llama's reference code, as in torchtitan, or IBM's "
                  "foundation-model-stack")
       .shows_default()
       .check(OneOf(names_of<models::Code>()));
   app.add_option("--attention", options->attention,
-                 "Attention kernel; flash-3 with --fusion fused and else flash-2 if left out")
+                 "Attention kernel; if left out, flash-3 with --fusion fused, else flash-2")
       .check(OneOf(names_of<models::AttentionKernel>()));
   app.add_option("--linear", options->linear,
                  "Products of blocks' linear layers: in --type, or in float8 as torchao's training converts them")
       .shows_default()
       .check(OneOf(names_of<models::LinearType>()));
   app.add_option("--weight-gradients", options->weight_gradients,
-                 "Computed beside the sums of inputs' gradients among the ranks of tp, as Megatron does, or before "
-                 "them, as PyTorch does by itself")
+                 "When weights' gradients are computed: beside the sums of inputs' gradients among the ranks of tp, as "
+                 "in Megatron, or before them, as in PyTorch")
       .shows_default()
       .check(OneOf(names_of<workloads::WeightGradients>()));
-  app.add_flag(
-      "--async-tensor-parallel", options->async_tensor_parallel,
-      "Blocks' products beside Allgathers and ReduceScatters of tokens are cut into chunks, each sent by itself "
-      "meanwhile, as PyTorch's asynchronous tensor parallelism does");
+  app.add_flag("--async-tensor-parallel", options->async_tensor_parallel,
+               "Products beside Allgathers and ReduceScatters of tokens are cut into chunks, and chunks are sent "
+               "meanwhile, as in PyTorch's asynchronous tensor parallelism");
   app.add_flag("--copies", options->copies,
-               "Kernels that copy into and out of the buffers of collectives, as PyTorch's FSDP2 and DTensor have");
-  app.add_option("--experts", options->experts, "In place of each MLP; 0: the MLP itself")
+               "Kernels copy into and out of the buffers of collectives, as in PyTorch's FSDP2 and DTensor");
+  app.add_option("--experts", options->experts, "Experts in place of each MLP; 0: the MLP itself")
       .shows_default()
       .check(Within(std::int64_t{0}, kMostLayers));
   app.add_option("--top-k", options->top_k, "Experts that a token goes to")
       .shows_default()
       .check(Within(std::int64_t{1}, kMostLayers));
-  app.add_option("--prefetch", options->prefetch, "With fsdp, units whose Allgather is issued ahead; 1 if left out")
+  app.add_option("--prefetch", options->prefetch, "With fsdp: units whose Allgather is issued ahead; 1 if left out")
       .check(Within(1, StepOptions::kMostPrefetch));
   app.add_option("--steps", options->steps, "Training steps").shows_default().check(Within(1, StepOptions::kMostSteps));
   app.add_option("--accelerator", options->accelerator,
-                 "A part whose kernel model gives durations; without one there are none, for a roofline alone")
+                 "A part whose kernel model gives durations; if left out there are none, which suits only a roofline")
       .type_name("PART");
   app.add_option("--out", options->out, "Folder for NAME.RANK.et and NAME.groups.json").required().type_name("FOLDER");
-  app.add_option("--name", options->name, "Of the files; the model's if left out");
+  app.add_option("--name", options->name, "Name of the files; the model's if left out").type_name("NAME");
   app.add_flag("--json", options->json, "Print JSON");
   return {app, [options] { return run(*options); }};
 }

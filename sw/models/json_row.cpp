@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "traces/json/json_text.h"
+#include "traces/nearest_names.h"
 
 namespace weft::models {
 
@@ -29,7 +30,9 @@ void JsonRow::expect_object(std::string_view what) const {
 void JsonRow::expect_keys(const std::vector<std::string_view>& keys) const {
   for (const auto& [key, value] : object_->items()) {
     if (std::find(keys.begin(), keys.end(), key) != keys.end()) continue;
-    fail(key, fmt::format("one of {}", fmt::join(keys, ", ")), nullptr);
+    traces::NearestNames near(key);
+    for (const std::string_view each : keys) near.look_at(each);
+    fail(key, fmt::format("one of {}{}", fmt::join(keys, ", "), near.question()), nullptr);
   }
 }
 

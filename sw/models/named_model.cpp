@@ -69,7 +69,7 @@ Transformer named_decoder(std::string_view name) {
   Transformer model = named_transformer(name);
   if (is_decoder(model)) return model;
   throw std::invalid_argument(
-      fmt::format("{} has an encoder, relative positions or dropout, expected a decoder without", model.name));
+      fmt::format("{} has an encoder, relative positions or dropout, expected a decoder without these", model.name));
 }
 
 bool is_layers_file(std::string_view name) {
@@ -82,7 +82,7 @@ Network named_network(std::string_view name) {
   if (!model_file(name)) return find_network(name);
   const Transformer model = named_transformer(name);
   if (model.encoder == 0) return network_of(model);
-  throw std::invalid_argument(fmt::format("{} has an encoder, expected a decoder alone, or layers", model.name));
+  throw std::invalid_argument(fmt::format("{} has an encoder, expected a decoder-only model, or layers", model.name));
 }
 
 }  // namespace weft::models

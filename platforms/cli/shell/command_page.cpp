@@ -72,8 +72,9 @@ std::string command_page(const CommandTable& program) {
   for (const CommandTable& each : program.commands) page += fmt::format("| `weft {}` | {} |\n", each.name, each.doc);
   page +=
       "\n| Environment | Meaning |\n| --- | --- |\n"
-      "| `WEFT_PATH` | Folders with parts and models of your own, with a colon between |\n"
-      "| `WEFT_DATA` | A folder whose platforms, models and published tables go before those that come with Weft |\n"
+      "| `WEFT_PATH` | Folders with parts and models of your own, separated by colons |\n"
+      "| `WEFT_DATA` | A folder whose platforms, models and published tables take precedence over those that come with "
+      "Weft |\n"
       "| `WEFT_HEARTBEAT` | Seconds between two lines of progress where standard error is no terminal |\n";
   add_sections(program, "weft", page);
   return page;

@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <functional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "platforms/config/text.h"
@@ -14,7 +16,7 @@ namespace weft::platforms {
 namespace {
 
 /// What a shell offers for a value.
-enum class Offer { kNothing, kChoices, kFiles, kFolders, kPlatforms, kParts, kModels, kFields };
+enum class Offer { kNothing, kChoices, kFiles, kFolders, kPlatforms, kParts, kPartsAndPlatforms, kModels, kFields };
 
 /// Whose --set then has the paths of a platform.
 bool takes_platform(const CommandTable& command) {
@@ -26,11 +28,11 @@ Offer offer_of(const CommandTable& command, const OptionTable& option) {
   if (!option.choices.empty()) return Offer::kChoices;
   if (option.value == "PLATFORM") return Offer::kPlatforms;
   if (option.value == "PART") return Offer::kParts;
+  if (option.value == "PART|PLATFORM") return Offer::kPartsAndPlatforms;
   if (option.value == "MODEL") return Offer::kModels;
   if (option.value == "FOLDER") return Offer::kFolders;
   if (option.value == "PATH=VALUE" && takes_platform(command)) return Offer::kFields;
-  // What has no name of its own may be a file; numbers have those of their types.
-  return option.value == "FILE" || option.value == "TEXT" ? Offer::kFiles : Offer::kNothing;
+  return option.value == "FILE" || option.value == "PREFIX" ? Offer::kFiles : Offer::kNothing;
 }
 
 /// "trace" and "check" to "trace check".
@@ -85,6 +87,8 @@ std::string bash_offer(Offer offer, const OptionTable& option) {
       return "_weft_names platforms; _weft_files";
     case Offer::kParts:
       return "_weft_names parts";
+    case Offer::kPartsAndPlatforms:
+      return "_weft_names parts; _weft_names platforms; _weft_files";
     case Offer::kModels:
       return "_weft_names models; _weft_files";
     case Offer::kFields:
@@ -95,8 +99,7 @@ std::string bash_offer(Offer offer, const OptionTable& option) {
   return ":";
 }
 
-constexpr std::string_view kBashBegin = R"bash(# bash completion of weft; written by: weft completion bash
-_weft_words() { COMPREPLY+=($(compgen -W "$1" -- "$cur")); }
+constexpr std::string_view kBashBegin = R"bash(_weft_words() { COMPREPLY+=($(compgen -W "$1" -- "$cur")); }
 _weft_names() { _weft_words "$("${COMP_WORDS[0]}" "$1" --names 2>/dev/null)"; }
 _weft_files() { local IFS=$'\n'; compopt -o filenames 2>/dev/null; COMPREPLY+=($(compgen -f -- "$cur")); }
 _weft_folders() { local IFS=$'\n'; compopt -o filenames 2>/dev/null; COMPREPLY+=($(compgen -d -- "$cur")); }
@@ -131,6 +134,8 @@ std::string zsh_offer(Offer offer, const OptionTable& option) {
       return " _weft_named_files platforms";
     case Offer::kParts:
       return " _weft_names parts";
+    case Offer::kPartsAndPlatforms:
+      return " _weft_parts_and_platforms";
     case Offer::kModels:
       return " _weft_named_files models";
     case Offer::kFields:
@@ -141,14 +146,15 @@ std::string zsh_offer(Offer offer, const OptionTable& option) {
   return " ";
 }
 
-constexpr std::string_view kZshBegin = R"zsh(#compdef weft
-# zsh completion of weft; written by: weft completion zsh
-_weft_names() {
+constexpr std::string_view kZshBegin = R"zsh(_weft_names() {
   local -a names
   names=(${(f)"$(_call_program names $weft_program $1 --names 2>/dev/null)"})
   compadd -a names
 }
 _weft_named_files() { _alternative "names:name: _weft_names $1" 'files:file:_files' }
+_weft_parts_and_platforms() {
+  _alternative 'parts:part: _weft_names parts' 'names:name: _weft_names platforms' 'files:file:_files'
+}
 _weft_fields() {
   local -a names
   names=(${(f)"$(_call_program names $weft_program describe --names 2>/dev/null)"})
@@ -192,6 +198,8 @@ std::string fish_offer(Offer offer, const OptionTable& option) {
       return " -r -F -a '(__weft_names platforms)'";
     case Offer::kParts:
       return " -x -a '(__weft_names parts)'";
+    case Offer::kPartsAndPlatforms:
+      return " -r -F -a '(__weft_names parts) (__weft_names platforms)'";
     case Offer::kModels:
       return " -r -F -a '(__weft_names models)'";
     case Offer::kFields:
@@ -202,8 +210,7 @@ std::string fish_offer(Offer offer, const OptionTable& option) {
   return " -x";
 }
 
-constexpr std::string_view kFishBegin = R"fish(# fish completion of weft; written by: weft completion fish
-function __weft_names
+constexpr std::string_view kFishBegin = R"fish(function __weft_names
     set -l words (commandline -opc)
     $words[1] $argv --names 2>/dev/null
 end
@@ -230,10 +237,29 @@ std::vector<std::string> steps_of(const CommandTable& program) {
   return steps;
 }
 
+std::string header_of(const CommandTable& program, const char* shell) {
+  return fmt::format("# {1} completion of {0}; written by: {0} completion {1}\n", program.name, shell);
+}
+
+/// Functions of the script, _weft and others, are called as the program is, so that several programs have their own.
+std::string with_own_functions(std::string script, const CommandTable& program) {
+  const auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; };
+  const std::string own = "_" + replaced(program.name, [&](char c) { return std::string(1, is_word(c) ? c : '_'); });
+  constexpr std::string_view kWritten = "_weft";
+  std::size_t length = 0;
+  for (std::size_t at = 0; (at = script.find(kWritten, at)) != std::string::npos; at += length) {
+    // A program's own name may end so.
+    const bool is_function = at == 0 || !is_word(script[at - 1]);
+    if (is_function) script.replace(at, kWritten.size(), own);
+    length = is_function ? own.size() : kWritten.size();
+  }
+  return script;
+}
+
 }  // namespace
 
 std::string bash_completion(const CommandTable& program) {
-  std::string text(kBashBegin);
+  std::string text = header_of(program, "bash") + std::string(kBashBegin);
   text += "      " + join(steps_of(program), "|") + ")\n        command=${command:+$command }${COMP_WORDS[i]} ;;\n";
   text += "    esac\n  done\n  case \"$command $prev\" in\n";
   for_each(program, "", [&](const CommandTable& command, const std::string& path) {
@@ -255,11 +281,11 @@ std::string bash_completion(const CommandTable& program) {
     text += fmt::format("    {})\n      if [[ $cur == -* ]]; then _weft_words {}; else :{}; fi ;;\n", quoted(path),
                         quoted(join(options_of(command), " ")), offers);
   });
-  return text + "  esac\n}\ncomplete -F _weft weft\n";
+  return with_own_functions(text + "  esac\n}\ncomplete -F _weft ", program) + program.name + "\n";
 }
 
 std::string zsh_completion(const CommandTable& program) {
-  std::string text(kZshBegin);
+  std::string text = "#compdef " + program.name + "\n" + header_of(program, "zsh") + std::string(kZshBegin);
   for_each(program, "", [&](const CommandTable& command, const std::string& path) {
     text += "\n" + zsh_function(path) + "() {\n";
     text += "  local curcontext=$curcontext state line\n  _arguments -C";
@@ -281,17 +307,19 @@ std::string zsh_completion(const CommandTable& program) {
     }
     text += "      esac ;;\n  esac\n}\n";
   });
-  return text + "\n_weft() {\n  local weft_program=$words[1]\n  _weft_at_\n}\n_weft \"$@\"\n";
+  text += "\n_weft() {\n  local weft_program=$words[1]\n  _weft_at_\n}\n_weft \"$@\"\n";
+  return with_own_functions(std::move(text), program);
 }
 
 std::string fish_completion(const CommandTable& program) {
-  std::string text(kFishBegin);
+  std::string text = header_of(program, "fish") + std::string(kFishBegin);
   text += "            case " + join(steps_of(program), " ");
   text +=
       "\n                set command (string trim \"$command $word\")\n        end\n    end\n    echo $command\nend\n";
-  text += "function __weft_at\n    test (__weft_command) = \"$argv\"\nend\ncomplete -c weft -f\n";
+  text += "function __weft_at\n    test (__weft_command) = \"$argv\"\nend\n";
+  text += "complete -c " + program.name + " -f\n";
   for_each(program, "", [&](const CommandTable& command, const std::string& path) {
-    const std::string begin = "complete -c weft -n " + fish_quoted("__weft_at " + path);
+    const std::string begin = "complete -c " + program.name + " -n " + fish_quoted("__weft_at " + path);
     for (const CommandTable& each : command.commands) {
       text += fmt::format("{} -f -a {} -d {}\n", begin, each.name, fish_quoted(each.doc));
     }
@@ -308,7 +336,7 @@ std::string fish_completion(const CommandTable& program) {
       text += begin + names + " -d " + fish_quoted(option.doc) + (option.value.empty() ? "" : offer) + "\n";
     }
   });
-  return text;
+  return with_own_functions(std::move(text), program);
 }
 
 }  // namespace weft::platforms

@@ -86,7 +86,7 @@ Command bench_command(const Arguments& parent) {
   const Arguments app = parent.add_subcommand("bench", "Measures the speed and the size of the simulator itself");
   app.add_flag("--json", options->json, "Print JSON");
   app.add_flag("--quick", options->quick, "Shorter runs, less exact");
-  app.add_option("--only", options->only, "This measurement; can be repeated. Some run only when they are named")
+  app.add_option("--only", options->only, "Only this measurement; can be repeated. Some run only when they are named")
       .one_at_a_time()
       .check(OneOf(bench_loads(true)));
   // One measurement in this process, for the children of the command: group "" hides it.

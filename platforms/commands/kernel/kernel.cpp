@@ -220,7 +220,7 @@ int report_pair(const Asked& asked, Target target) {
         fmt::format("--with-sms: expected at most the {} of {} for both kernels and one for each, got {} and {}", all,
                     on.name, sms[0], sms[1]));
   }
-  if (target.warm) throw UsageError("--warm: expected it without --with, whose kernels share the cache");
+  if (target.warm) throw UsageError("--warm: expected no --with beside it: two kernels share the cache");
   if (memory::model_of(on.part.hbm).phases) {
     throw UsageError("--with: expected a memory of detail stream, got " + on.part.hbm.detail.text());
   }
@@ -272,13 +272,13 @@ int run_asked(const Asked& asked, const Target& before) {
 }
 
 void add_target(const Arguments& app, Target& target) {
-  app.add_option("platform", target.platform, "A part of kind accelerator, or a platform; h100-sxm if left out");
+  app.add_option("platform", target.platform, "A part of kind accelerator, or a platform; h100-sxm if left out")
+      .type_name("PART|PLATFORM");
   app.add_option("--part", target.part, "A part of kind accelerator").type_name("PART");
   app.add_option("--set", target.overrides, "path=value: overrides a value; can be repeated")
       .one_at_a_time()
       .type_name("PATH=VALUE");
-  app.add_option("--sms", target.sms, "SMs that it has, a partition of the array; all of them if left out")
-      .check(Within(1, 4096));
+  app.add_option("--sms", target.sms, "SMs of a partition of the array; all if left out").check(Within(1, 4096));
   app.add_flag("--warm", target.warm, "Operands were used just before: the last-level cache has what fits");
   app.add_flag("--burst", target.burst, "A short run after a pause, which ends before the power cap lowers the clock");
   app.add_flag("--json", target.json, "Print JSON");
@@ -288,7 +288,7 @@ void add_target(const Arguments& app, Target& target) {
 
 Command kernel_command(const Arguments& parent) {
   const Arguments app =
-      parent.add_subcommand("kernel", "Times kernels on an idle accelerator and tells what bounds them");
+      parent.add_subcommand("kernel", "Times kernels on an idle accelerator and reports what bounds them");
   app.require_subcommand(0, 1);
   auto listed = std::make_shared<Listed>();
   add_target(app, listed->target);
@@ -299,8 +299,8 @@ Command kernel_command(const Arguments& parent) {
       .one_at_a_time()
       .type_name("B,H,KV,S,D");
   app.add_option("--batch", listed->batch, "Products in one kernel").shows_default().check(Within(1, 1 << 24));
-  app.add_option("--type", listed->type, "Type of the operands of a product").shows_default();
-  app.add_flag("--causal", listed->causal, "Attention to what came before alone");
+  app.add_option("--type", listed->type, "Type of the operands of a product").type_name("TYPE").shows_default();
+  app.add_flag("--causal", listed->causal, "Attention to earlier tokens only");
   app.add_flag("--backward", listed->backward, "Attention's gradient");
 
   const Kinds kinds = add_kinds(app);

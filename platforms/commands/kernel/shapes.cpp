@@ -95,7 +95,7 @@ class GemmKind final : public KernelKind {
     return {{"batch", "Products in one kernel", 1},
             {"m", "Rows of the result", 0},
             {"n", "Columns of the result", 0},
-            {"k", "Summed over", 0}};
+            {"k", "Inner dimension, which is summed over", 0}};
   }
   void add_options(const Arguments& app) override {
     add_type(app, type_, "--type", "Type of the operands", listed<DataType>());
@@ -106,7 +106,7 @@ class GemmKind final : public KernelKind {
     limit_operations(2 * product(values), "gemm", "");
     const DataType type = parse_product_type(type_, "--type");
     if (full_ && type != DataType::kFp8) {
-      throw UsageError("--full-accumulation: expected --type fp8, whose sums alone it changes, got " +
+      throw UsageError("--full-accumulation: expected --type fp8, the only type whose sums it changes, got " +
                        in_quotes(type_));
     }
     return shape_of(Gemm{values.at("batch"), values.at("m"), values.at("n"), values.at("k"), type, sparse_, !full_});
@@ -132,7 +132,7 @@ class AttentionKind final : public KernelKind {
   }
   void add_options(const Arguments& app) override {
     add_type(app, type_, "--type", "Type of queries, keys and values", join(attention_types(), ", "));
-    app.add_flag("--causal", causal_, "Attention to what came before alone; the last query sees all keys");
+    app.add_flag("--causal", causal_, "Attention to earlier tokens only; the last query sees all keys");
     app.add_flag("--backward", backward_, "The gradient");
     app.add_flag("--synchronous", synchronous_, "A kernel that waits for each product, as FlashAttention-2");
   }
@@ -145,8 +145,7 @@ class AttentionKind final : public KernelKind {
     const std::int64_t keys = values.at("keys") == -1 ? values.at("seq") : values.at("keys");
     if (causal_ && keys < values.at("seq")) {
       throw UsageError(
-          fmt::format("--keys: expected at least the {} causal queries, of which the first would see none, "
-                      "got {}",
+          fmt::format("--keys: expected at least the {} causal queries, else the first would see no keys, got {}",
                       values.at("seq"), keys));
     }
     const DataType type = parse_type(type_, "--type", attention_types());
@@ -266,7 +265,7 @@ class ElementwiseKind final : public KernelKind {
   [[nodiscard]] std::string name() const override { return "elementwise"; }
   [[nodiscard]] std::string doc() const override { return "A pass over memory with a little arithmetic"; }
   [[nodiscard]] std::vector<Dimension> dimensions() const override {
-    return {{"elements", "Of a tensor", 0},
+    return {{"elements", "Elements of a tensor", 0},
             {"reads", "Tensors that are read", 1, true},
             {"writes", "Tensors that are written", 1, true},
             {"flops", "Operations for each element", 1, true}};
@@ -295,12 +294,12 @@ class EmbeddingKind final : public KernelKind {
   [[nodiscard]] std::string name() const override { return "embedding"; }
   [[nodiscard]] std::string doc() const override { return "Rows of a table by index, or the sum of gradients into it"; }
   [[nodiscard]] std::vector<Dimension> dimensions() const override {
-    return {{"tokens", "Indices", 0}, {"rows", "Of the table", 0}, {"columns", "Of the table", 0}};
+    return {{"tokens", "Indices", 0}, {"rows", "Rows of the table", 0}, {"columns", "Columns of the table", 0}};
   }
   void add_options(const Arguments& app) override {
     add_type(app, type_);
     app.add_flag("--backward", backward_, "Scatter-add of gradients");
-    app.add_flag("--sparse-gradient", sparse_, "Backward touches the rows in use alone and sets none to 0");
+    app.add_flag("--sparse-gradient", sparse_, "The backward pass touches only rows in use and sets none to 0");
   }
   [[nodiscard]] KernelShape shape(const Values& values) const override {
     limit_operations(8 * product(values), "embedding", "");
@@ -359,7 +358,7 @@ class OptimiserKindOf final : public KernelKind {
   [[nodiscard]] std::string name() const override { return "optimizer"; }
   [[nodiscard]] std::string doc() const override { return "One fused step of an optimizer"; }
   [[nodiscard]] std::vector<Dimension> dimensions() const override {
-    return {{"parameters", "How many are updated", 0}};
+    return {{"parameters", "Parameters to update", 0}};
   }
   void add_options(const Arguments& app) override {
     app.add_option("--kind", kind_, listed<OptimiserKind>()).shows_default().type_name("KIND");
@@ -393,7 +392,7 @@ class CopyKind final : public KernelKind {
  public:
   [[nodiscard]] std::string name() const override { return "copy"; }
   [[nodiscard]] std::string doc() const override { return "Device memory to device memory"; }
-  [[nodiscard]] std::vector<Dimension> dimensions() const override { return {{"bytes", "Copied", 0}}; }
+  [[nodiscard]] std::vector<Dimension> dimensions() const override { return {{"bytes", "Bytes to copy", 0}}; }
   void add_options(const Arguments& /*app*/) override {}
   [[nodiscard]] KernelShape shape(const Values& values) const override {
     limit_operations(64 * product(values), "copy", "");

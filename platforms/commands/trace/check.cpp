@@ -77,12 +77,12 @@ int check(const CheckCommandOptions& options) {
 
 Command trace_check_command(const Arguments& parent) {
   auto options = std::make_shared<CheckCommandOptions>();
-  const Arguments app =
-      parent.add_subcommand("check", "Finds all that weft run would refuse; exits with 1 if there is any");
-  app.add_option("TRACE", options->trace, kTraceArgument).required();
+  const Arguments app = parent.add_subcommand(
+      "check", "Reports everything that weft run would refuse; exits with 1 if there is anything");
+  app.add_option("TRACE", options->trace, kTraceArgument).type_name("FILE").required();
   options->context.add_to(
-      app, "Of the machine, if not as many as there are files; with a FILE.et, it is the trace of all of them",
-      "For a run that counts operations in place of durations, as with roofline-enabled 1 of a system file");
+      app, "Ranks of the machine, if not as many as there are files; FILE.et is then the trace of each of them",
+      "Check for a run that counts operations instead of durations, as with roofline-enabled 1 in a system file");
   app.add_flag("--json", options->json, "Print JSON, with each finding");
   return {app, [options] { return check(*options); }};
 }

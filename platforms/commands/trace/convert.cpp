@@ -143,27 +143,30 @@ int convert(const ConvertOptions& options) {
 Command trace_convert_command(const Arguments& parent) {
   auto options = std::make_shared<ConvertOptions>();
   const Arguments app = parent.add_subcommand(
-      "convert", "Chakra to JSON and back, of a file or of all ranks of a prefix, and text workloads to Chakra");
-  app.add_option("FROM", options->from, "A trace, a PREFIX, or a text workload of ASTRA-sim 1.0 or SimAI").required();
+      "convert", "Converts Chakra to JSON and back, and text workloads to Chakra: a file, or all ranks of a prefix");
+  app.add_option("FROM", options->from, "A trace, a PREFIX, or a text workload of ASTRA-sim 1.0 or SimAI")
+      .type_name("FILE")
+      .required();
   app.add_option("TO", options->to,
                  "The file, or for several ranks the prefix; .gz packs it, and - is standard output for one rank")
+      .type_name("FILE")
       .required();
   app.add_option("--format", options->format,
-                 "What to write: et, json (Weft's, which keeps everything) or jsonizer (as chakra_jsonizer); left out, "
-                 "what TO is called, or JSON of protobuf and protobuf of all else")
+                 "Format to write: et, json (Weft's, which keeps everything) or jsonizer (as chakra_jsonizer); if left "
+                 "out, by the name of TO, else JSON from protobuf and protobuf from anything else")
       .check(OneOf({"et", "json", "jsonizer"}));
-  app.add_option("--ranks", options->ranks, "Of a text workload: how many ranks to write; left out, its all_gpus")
+  app.add_option("--ranks", options->ranks, "Text workload: ranks to write; its all_gpus if left out")
       .check(Within(std::uint64_t{1}, kMostRanks));
-  app.add_option("--passes", options->passes, "Of a text workload: how many training steps")
+  app.add_option("--passes", options->passes, "Text workload: training steps to write")
       .shows_default()
       .check(Within(std::uint64_t{1}, std::uint64_t{1'000'000}));
   app.add_option("--dialect", options->dialect,
-                 "Of a text workload, how sizes of ALLGATHER are read: astra-sim, what a rank has before it, or simai, "
-                 "after it; left out, simai where the file has words of its own")
+                 "Text workload: what sizes of ALLGATHER are. astra-sim: what a rank has before it; simai: what it has "
+                 "after it; if left out, simai if the file has words of SimAI's own")
       .check(OneOf({"astra-sim", "simai"}));
   app.add_option("--time-unit", options->time_unit,
-                 "Of a text workload: what its compute times count. They are nanoseconds; us makes the traces that "
-                 "the usual converter makes, in which they are 1,000 times too long")
+                 "Text workload: unit of its compute times, which are nanoseconds. us writes the traces that the usual "
+                 "converter writes, with times 1,000 times too long")
       .shows_default()
       .check(OneOf({"ns", "us"}));
   return {app, [options] { return convert(*options); }};

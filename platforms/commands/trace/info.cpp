@@ -122,7 +122,7 @@ int info(const InfoOptions& options) {
 Command trace_info_command(const Arguments& parent) {
   auto options = std::make_shared<InfoOptions>();
   const Arguments app = parent.add_subcommand("info", "Counts nodes, bytes and operations");
-  app.add_option("TRACE", options->trace, kTraceArgument).required();
+  app.add_option("TRACE", options->trace, kTraceArgument).type_name("FILE").required();
   app.add_flag("--json", options->json, "Print JSON");
   return {app, [options] { return info(*options); }};
 }

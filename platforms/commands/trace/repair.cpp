@@ -98,18 +98,17 @@ int repair(const RepairCommandOptions& options) {
 Command trace_repair_command(const Arguments& parent) {
   auto options = std::make_shared<RepairCommandOptions>();
   const Arguments app =
-      parent.add_subcommand("repair", "Writes a trace without what weft run would refuse and can be mended");
-  app.add_option("FROM", options->from, kTraceArgument).required();
+      parent.add_subcommand("repair", "Repairs what weft run would refuse in a trace, as far as possible");
+  app.add_option("FROM", options->from, kTraceArgument).type_name("FILE").required();
   app.add_option(
          "TO", options->to,
          "The file, or for several ranks the prefix; not those of FROM; JSON if it ends in .json, else protobuf; - is "
          "standard output for one rank")
+      .type_name("FILE")
       .required();
   options->context.add_to(
-      app,
-      "How many ranks there are, if not as many as the highest has below it; with a FILE.et, it is the trace of all of "
-      "them",
-      "Says what weft trace check --roofline still finds, which nothing in a trace can mend");
+      app, "Number of ranks, if not one more than the highest; FILE.et is then the trace of each of them",
+      "Report what weft trace check --roofline still finds; a repair cannot mend that");
   app.add_flag("--json", options->json, "Print JSON");
   return {app, [options] { return repair(*options); }};
 }

@@ -89,15 +89,17 @@ bool has_ending(const std::string& name, const std::string& ending) {
 }
 
 void TraceContext::add_to(const Arguments& app, const char* ranks_doc, const char* roofline_doc) {
-  app.add_option("--groups", groups, "Communicator groups file; PREFIX.groups.json where it is there");
+  app.add_option("--groups", groups, "Communicator groups file; PREFIX.groups.json if left out and if it exists")
+      .type_name("FILE");
   app.add_option("--ranks", ranks, ranks_doc).check(Within(std::uint32_t{1}, std::uint32_t{1'000'000}));
   app.add_flag("--roofline", roofline, roofline_doc);
-  app.add_option(
-      "--system", system,
-      "ASTRA-sim's system.json: with the files of collectives' own implementations that it names, and by its "
-      "roofline-enabled and replay-only");
+  app.add_option("--system", system,
+                 "ASTRA-sim's system.json: its roofline-enabled and replay-only, and the files of collectives' own "
+                 "implementations that it names")
+      .type_name("FILE");
   app.add_option("--network", network,
-                 "ASTRA-sim's network file, by whose dimensions collectives with involved_dim join ranks");
+                 "ASTRA-sim's network file; collectives with involved_dim join ranks by its dimensions")
+      .type_name("FILE");
 }
 
 chakra::CheckOptions TraceContext::check_options(const chakra::TraceFiles& files, const std::string& trace) const {
@@ -185,7 +187,7 @@ void print_wrote(const std::vector<fs::path>& files) {
 
 Command trace_command(const Arguments& parent) {
   const Arguments app =
-      parent.add_subcommand("trace", "Looks at Chakra execution traces, checks, repairs and converts them");
+      parent.add_subcommand("trace", "Inspects, checks, repairs and converts Chakra execution traces");
   app.require_subcommand(1, 1);
   const std::vector<Command> commands = {trace_info_command(app), trace_check_command(app), trace_repair_command(app),
                                          trace_convert_command(app)};

@@ -12,20 +12,22 @@
 namespace weft::platforms {
 
 void BlockOptions::add_to(const Arguments& app, bool needs_output) {
-  app.add_option("--clock", sampling.clock, "Values count at its rising edges").required();
-  app.add_option("--reset", sampling.reset, "Edges while it is active do not count");
+  app.add_option("--clock", sampling.clock, "Values count at its rising edges").type_name("SIGNAL").required();
+  app.add_option("--reset", sampling.reset, "Edges while it is active do not count").type_name("SIGNAL");
   app.add_flag("--reset-low", sampling.reset_low, "Reset is active when 0");
   app.add_option(
          "--input", inputs,
          "An input: what the names of its signals begin with (tb.lane.in_ for tb.lane.in_valid, ...ready, data, "
          "last, id, adds, kind), or KEY=SIGNAL,...; can be repeated")
+      .type_name("SIGNALS")
       .one_at_a_time()
       .required();
   app.add_option("--split", split, "Each signal of --input holds so many inputs side by side, the first lowest")
       .check(Within(1, 1024));
-  const Option out = app.add_option("--output", output, "The output, likewise");
+  const Option out = app.add_option("--output", output, "The output, given as an input is").type_name("SIGNALS");
   if (needs_output) out.required();
-  app.add_option("--kind", kind, "Signal with the type of elements, where the inputs have none of their own");
+  app.add_option("--kind", kind, "Signal with the type of elements, if the inputs have none of their own")
+      .type_name("SIGNAL");
 }
 
 BlockOptions::Names BlockOptions::Names::mapped(const std::vector<vcd::NameRule>& rules) const {

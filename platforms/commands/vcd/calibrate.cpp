@@ -139,7 +139,8 @@ ordered_json patch_of(const vcd::Calibration& found, const vcd::BlockTrace& trac
 
 int calibrate(const CalibrateOptions& options) {
   const std::vector<vcd::NameRule> rules = parse_maps(options.maps);
-  if (!rules.empty() && options.checks.empty()) throw UsageError("--map: expected --check too, whose names it says");
+  if (!rules.empty() && options.checks.empty())
+    throw UsageError("--map: expected --check too: it gives the names in those files");
   ResultFiles files;
   files.spare(options.file);
   for (const std::string& file : options.checks) files.spare(file);
@@ -212,20 +213,25 @@ int calibrate(const CalibrateOptions& options) {
 Command calibrate_command(const Arguments& parent) {
   auto options = std::make_shared<CalibrateOptions>();
   const Arguments app = parent.add_subcommand(
-      "calibrate", "Latency, pace and stalls of a block, from a waveform of its RTL, as a patch of a platform");
-  app.add_option("WAVE", options->file, "A VCD file, also in gzip or FST; - is standard input").required();
+      "calibrate", "Writes latency, pace and stalls of a block, from a waveform of its RTL, as a patch of a platform");
+  app.add_option("WAVE", options->file, "A VCD file, also in gzip or FST; - is standard input")
+      .type_name("FILE")
+      .required();
   options->block.add_to(app, true);
   app.add_option("--check", options->checks, "Another waveform of the block, to predict; can be repeated")
       .one_at_a_time()
       .type_name("FILE");
   app.add_option("--map", options->maps,
                  "FROM=TO, with * in both: names of WAVE to those of the --check files; RESET= if these have none")
+      .type_name("FROM=TO")
       .one_at_a_time();
   app.add_option("--tolerance", options->tolerance, "Cycles by which 99 of 100 predictions may be off; else exit 1")
       .shows_default();
-  app.add_option("--bytes", options->bytes, "Of a beat; those of the data if it is left out")
+  app.add_option("--bytes", options->bytes, "Bytes of a beat; those of the data if left out")
       .check(Within(std::int64_t{1}, std::int64_t{1} << 16));
-  app.add_option("--frequency", options->frequency, "That the block will have, if not the waveform's: 1.2GHz");
+  app.add_option("--frequency", options->frequency,
+                 "Clock that the block will have, such as 1.2GHz; the waveform's if left out")
+      .type_name("CLOCK");
   app.add_option("--at", options->at, "Where a platform has the engine")
       .shows_default()
       .check(OneOf({"fabric.switch.reduction", "scale_up.fabric.switch.reduction"}));

@@ -183,9 +183,12 @@ int show_signals(const VcdInfoOptions& options) {
 
 Command info_command(const Arguments& parent) {
   auto options = std::make_shared<VcdInfoOptions>();
-  const Arguments app = parent.add_subcommand("info", "Says what signals a waveform has and how often they change");
-  app.add_option("FILE", options->file, "A VCD file, also in gzip or FST; - is standard input").required();
-  app.add_option("--signals", options->patterns, "Lists those whose name fits, a pattern with *; can be repeated")
+  const Arguments app = parent.add_subcommand("info", "Lists the signals of a waveform and how often they change");
+  app.add_option("FILE", options->file, "A VCD file, also in gzip or FST; - is standard input")
+      .type_name("FILE")
+      .required();
+  app.add_option("--signals", options->patterns,
+                 "List only signals whose names match a pattern with *; can be repeated")
       .one_at_a_time()
       .type_name("PATTERN");
   app.add_flag("--json", options->json, "Print JSON, with all signals");

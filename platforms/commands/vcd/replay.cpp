@@ -169,8 +169,10 @@ int replay(const ReplayOptions& options) {
 Command replay_command(const Arguments& parent) {
   auto options = std::make_shared<ReplayOptions>();
   const Arguments app = parent.add_subcommand(
-      "replay", "What came to a reduction engine in a waveform comes to the model, or to RTL, again");
-  app.add_option("WAVE", options->file, "A VCD file, also in gzip or FST; - is standard input").required();
+      "replay", "Replays the inputs of a reduction engine from a waveform into the model, or into RTL");
+  app.add_option("WAVE", options->file, "A VCD file, also in gzip or FST; - is standard input")
+      .type_name("FILE")
+      .required();
   options->block.add_to(app, false);
   app.add_option("--vcd", options->vcd, "Runs the model, and writes its waveform, reduction.*").type_name("FILE");
   app.add_option("--stimulus", options->stimulus, "Writes the beats for tests/rtl/lane_tb.sv").type_name("FILE");

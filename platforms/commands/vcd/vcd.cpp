@@ -65,34 +65,49 @@ int compare_waveforms(VcdOptions& options) {
 
 Command vcd_command(const Arguments& parent) {
   auto options = std::make_shared<VcdOptions>();
-  const Arguments app = parent.add_subcommand("vcd", "Looks at waveforms of RTL and models, and compares them");
+  const Arguments app = parent.add_subcommand("vcd", "Inspects, compares and replays waveforms of RTL and models");
   app.require_subcommand(1, 1);
 
   const Command info = info_command(app);
   const Arguments compare_app = app.add_subcommand(
-      "compare", "Two waveforms as transactions, or as signals at clock edges; exits with 1 if they differ");
+      "compare", "Compares two waveforms as transactions, or as signals at clock edges; exits with 1 if they differ");
   vcd::CompareOptions& chosen = options->compare;
   compare_app
       .add_option("REFERENCE", chosen.reference,
                   "A VCD file, also in gzip or FST, - is standard input; signals have its names")
+      .type_name("FILE")
       .required();
-  compare_app.add_option("SUBJECT", chosen.subject, "The VCD file that is compared with it").required();
-  compare_app.add_option("--clock", chosen.sampling.clock, "Values count at its rising edges").required();
-  compare_app.add_option("--reset", chosen.sampling.reset, "Edges while it is active do not count");
+  compare_app.add_option("SUBJECT", chosen.subject, "The VCD file that is compared with it")
+      .type_name("FILE")
+      .required();
+  compare_app.add_option("--clock", chosen.sampling.clock, "Values count at its rising edges")
+      .type_name("SIGNAL")
+      .required();
+  compare_app.add_option("--reset", chosen.sampling.reset, "Edges while it is active do not count").type_name("SIGNAL");
   compare_app.add_flag("--reset-low", chosen.sampling.reset_low, "Reset is active when 0");
-  compare_app.add_option("--valid", chosen.interface.valid, "An item is handed over where it is 1 ...");
-  compare_app.add_option("--ready", chosen.interface.ready, "... and this too");
-  compare_app.add_option("--data", chosen.interface.data, "What must agree; may be given several times");
-  compare_app.add_option("--last", chosen.interface.last, "The last item of a packet; must agree");
-  compare_app.add_option("--id", chosen.interface.id, "Must agree, and finds an item's input");
-  compare_app.add_option("--input-valid", options->input.valid, "Latency counts from items handed over here ...");
-  compare_app.add_option("--input-ready", options->input.ready, "... where this is 1 too");
-  compare_app.add_option("--input-id", options->input.id, "The item of this id, not the next in order");
-  compare_app.add_option("--signals", chosen.signals, "Compare these at every edge instead, by patterns with *");
+  compare_app.add_option("--valid", chosen.interface.valid, "An item is handed over when this signal is 1 ...")
+      .type_name("SIGNAL");
+  compare_app.add_option("--ready", chosen.interface.ready, "... and this too").type_name("SIGNAL");
+  compare_app.add_option("--data", chosen.interface.data, "What must agree; may be given several times")
+      .type_name("SIGNAL");
+  compare_app.add_option("--last", chosen.interface.last, "The last item of a packet; must agree").type_name("SIGNAL");
+  compare_app.add_option("--id", chosen.interface.id, "Identifier of an item: must agree, and finds the item's input")
+      .type_name("SIGNAL");
+  compare_app
+      .add_option("--input-valid", options->input.valid,
+                  "Latency counts from items handed over when this signal is 1 ...")
+      .type_name("SIGNAL");
+  compare_app.add_option("--input-ready", options->input.ready, "... and this too").type_name("SIGNAL");
+  compare_app.add_option("--input-id", options->input.id, "Finds the input by this identifier, not in order")
+      .type_name("SIGNAL");
+  compare_app.add_option("--signals", chosen.signals, "Compare these at every edge instead, by patterns with *")
+      .type_name("PATTERN");
   compare_app.add_flag("--common-edges", chosen.common_edges,
                        "With --signals: one file may end earlier than the other");
-  compare_app.add_option("--map", options->maps,
-                         "FROM=TO, with * in both: names of the reference to the subject's; RESET= if that has none");
+  compare_app
+      .add_option("--map", options->maps,
+                  "FROM=TO, with * in both: names of the reference to the subject's; RESET= if that has none")
+      .type_name("FROM=TO");
   compare_app.add_option("--offset", chosen.offset, "Cycles that the subject comes later")
       .check(Within(-(std::int64_t{1} << 40), std::int64_t{1} << 40));
   compare_app
@@ -110,7 +125,7 @@ Command vcd_command(const Arguments& parent) {
       .check(Within(std::uint64_t{0}, std::uint64_t{1000}));
   compare_app
       .add_option("--context-signals", chosen.context_signals,
-                  "So many signals shown of each; where there are more, those that differ")
+                  "Signals shown of each item; if there are more, those that differ")
       .shows_default()
       .check(Within(std::uint64_t{1}, std::uint64_t{1} << 20));
   compare_app.add_flag("--json", options->json, "Print JSON");

@@ -128,7 +128,7 @@ TEST_F(CliTest, BadInput) {
        {"groups must divide the channels in and out, got 2 groups of 3 in and 8 out"}},
       {"full accumulation of 16 bits",
        "kernel gemm --m 1 --n 1 --k 1 --full-accumulation",
-       {"--full-accumulation: expected --type fp8, whose sums alone it changes, got \"bf16\""}},
+       {"--full-accumulation: expected --type fp8, the only type whose sums it changes, got \"bf16\""}},
       {"gradient of what", "kernel conv --in 3 --out 8 --size 8 --pass back", {"--pass: ", "data-gradient", "back"}},
       {"key heads by name", "kernel attention --heads 3 --kv-heads 2 --seq 8", {"--kv-heads: ", "divides the 3"}},
       {"kind of norm", "kernel norm --rows 1 --columns 1 --kind foo", {"--kind: ", "rms", "foo"}},
@@ -311,7 +311,7 @@ TEST_F(CliTest, FaultsAreGoneRoundOrReported) {
     EXPECT_EQ(cut.code, 1) << cut.err;
     EXPECT_EQ(cut.out, "");
     EXPECT_NE(cut.err.find("network: leaf1 is down from 20us on\n"), std::string::npos) << cut.err;
-    EXPECT_NE(cut.err.find("no way leads to 2 of 8 ends, end2, end3\n"), std::string::npos) << cut.err;
+    EXPECT_NE(cut.err.find("no path leads to 2 of 8 ends, end2, end3\n"), std::string::npos) << cut.err;
   }
 
   // Nobody needs it: the run is done long before, or all wait until it is up again.
@@ -320,7 +320,7 @@ TEST_F(CliTest, FaultsAreGoneRoundOrReported) {
                                        {"link":"leaf2","from":"1000ms","down":true}])"));
   EXPECT_EQ(unneeded.code, 0) << unneeded.err;
   const std::string warning =
-      "network: leaf1 was down from 20us until 30us, when no way led to 2 of 8 ends, end2, end3";
+      "network: leaf1 was down from 20us until 30us, when no path led to 2 of 8 ends, end2, end3";
   EXPECT_EQ(unneeded.err, "weft: warning: " + warning + "\n");
   EXPECT_EQ(json::parse(unneeded.out)["warnings"], json::array({warning}));
   EXPECT_EQ(json::parse(round.out)["warnings"], json::array());

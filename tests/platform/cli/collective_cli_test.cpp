@@ -99,7 +99,7 @@ TEST_F(CliTest, BroadcastsGoDownTrees) {
   EXPECT_EQ(other.code, 2);
   EXPECT_EQ(other.err,
             "weft: --algorithm: expected one of ring, tree, nccl, hierarchical, in-network, multicast, dimensions for "
-            "all_reduce, since k-nomial is a tree for a broadcast alone, got \"k-nomial\"\n");
+            "all_reduce, since k-nomial is a tree for broadcasts only, got \"k-nomial\"\n");
 }
 
 /// What a field of trees changes, and where it changes nothing.

@@ -58,6 +58,22 @@ TEST_F(CompletionCli, BashAsksForNames) {
   EXPECT_EQ(offered({"workload", "nano", "--accelerator", "h200"}), Set{"h200-sxm"});
   EXPECT_EQ(offered({"run", "dgx-h100", "--set", "fabric.link.rat"}), Set{"fabric.link.rate="});
   EXPECT_TRUE(offered({"run", "dgx-h100", "--seed", ""}).empty());
+  EXPECT_EQ(offered({"parts", "show", "h200"}), Set{"h200-sxm"});
+  EXPECT_EQ(offered({"kernel", "gemm", "h200"}), Set{"h200-sxm"});
+  EXPECT_EQ(offered({"kernel", "gemm", "dgx-"}), (Set{"dgx-h100", "dgx-mine.json"}));
+}
+
+/// Files are offered for options that take one, and for no others.
+TEST_F(CompletionCli, BashOffersFilesWhereTheyBelong) {
+  write("work/dgx-mine.json", "{}");
+  EXPECT_EQ(offered({"run", "x", "--groups", "dgx-"}), Set{"dgx-mine.json"});
+  EXPECT_EQ(offered({"trace", "info", "dgx-"}), Set{"dgx-mine.json"});
+  EXPECT_EQ(offered({"run", "x", "--traces", "dgx-"}), Set{"dgx-mine.json"});
+  EXPECT_TRUE(offered({"collective", "x", "--bytes", "dgx-"}).empty());
+  EXPECT_TRUE(offered({"memory", "x", "--rate", "dgx-"}).empty());
+  EXPECT_TRUE(offered({"parts", "--kind", "dgx-"}).empty());
+  // What has no better name is no file.
+  EXPECT_EQ(weft("describe --commands").out.find("| `TEXT` |  | A VCD file"), std::string::npos);
 }
 
 /// Every command and option of help is in each script.

@@ -94,7 +94,7 @@ TEST_F(CliTest, DpaAndMachinesAgreeOnWhatBinds) {
     for (const auto& [part, share] : row["busy"].items()) EXPECT_LE(share.get<double>(), 1.001) << part;
   }
   EXPECT_NE(weft("dpa --threads 1").out.find("15, but DMA 208 Gb/s"), std::string::npos);
-  EXPECT_NE(weft("dpa --threads 1 --platform \"\"").out.find("Cores alone"), std::string::npos);
+  EXPECT_NE(weft("dpa --threads 1 --platform \"\"").out.find("Only cores"), std::string::npos);
   const std::string table = weft("collective bluefield-3-pair --op broadcast --bytes 32MiB").out;
   EXPECT_NE(table.find("# at 33554432 B "), std::string::npos) << table;
   EXPECT_NE(table.find(" binds; busy, at the rank where most: link "), std::string::npos) << table;

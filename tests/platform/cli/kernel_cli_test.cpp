@@ -148,7 +148,7 @@ TEST_F(CliTest, KernelSaysWhatIsWrongWithAShape) {
   // The part comes before a dimension that is missing.
   refused("gemm --part h100", "--part: expected an accelerator of the catalogue (weft parts), got \"h100\"");
   refused("attention --heads 8 --seq 128 --keys 64 --causal",
-          "--keys: expected at least the 128 causal queries, of which the first would see none, got 64");
+          "--keys: expected at least the 128 causal queries, else the first would see no keys, got 64");
   refused("attention --heads 8 --seq 128 --type fp32", "--type: expected one of bf16, fp16, fp8, got \"fp32\"");
   refused("attention --heads 8 --seq 128 --type fp8 --backward",
           "--type: expected bf16 or fp16 with --backward, got \"fp8\"");
@@ -219,7 +219,7 @@ TEST_F(CliTest, KernelRefusesPairsThatCannotBe) {
   refused("--sms 100 --with-sms 33" + with,
           "--with-sms: expected at most the 132 of h100-sxm for both kernels and one for each, got 100 and 33");
   refused("--with-sms 3", "--with-sms: expected --with, which names the other kernel");
-  refused("--warm" + with, "--warm: expected it without --with");
+  refused("--warm" + with, "--warm: expected no --with beside it");
   refused("--set hbm.detail=bank" + with, "--with: expected a memory of detail stream, got bank");
 }
 

@@ -166,11 +166,11 @@ TEST(KfacNetwork, JsonIsReadAsATable) {
       {R"({ "layers": 3 })", ": layers: expected an array, got 3"},
       {R"({ "name": 3, "layers": [] })", ": name: expected a name, got 3"},
       {R"({ "batch": 0, "layers": [] })", ": batch: expected a whole number from 1 to 1048576, got 0"},
-      {R"({ "layer": [] })", ": layer: expected one of name, batch, layers"},
+      {R"({ "layer": [] })", ": layer: expected one of name, batch, layers; did you mean \"layers\"?"},
       {R"({ "layers": [ 3 ] })", ": layers[0]: expected an object, got 3"},
       {R"({ "layers": [ { "kin": 1 } ] })",
        ": layers[0].kin: expected one of layer, kind, channels_in, channels_out, kernel_height, kernel_width, stride, "
-       "pad_height, pad_width, height, width, bias"},
+       "pad_height, pad_width, height, width, bias; did you mean \"kind\"?"},
       {R"({ "layers": [ { "layer": 3 } ] })", ": layers[0].layer: expected a text, got 3"},
       {head + R"("kind": "linear", "channels_in": "4" } ] })",
        ": layers[0].channels_in: expected a whole number from 1 to 262144, got \"4\""},
