@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "traces/files/file_kind.h"
 #include "traces/files/format_error.h"
+#include "traces/files/kind/file_kind.h"
 #include "traces/files/text_file.h"
 
 namespace weft::traces {

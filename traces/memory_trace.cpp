@@ -7,8 +7,8 @@
 #include <system_error>
 #include <utility>
 
-#include "traces/files/file_kind.h"
 #include "traces/files/format_error.h"
+#include "traces/files/kind/file_kind.h"
 
 namespace weft::traces {
 namespace {

@@ -19,8 +19,8 @@
 
 namespace weft::accelerator {
 
-/// How long an accelerator called `name` takes to compute, in millionths of what its part says: speeds are drawn from
-/// what is nearly a normal distribution with a standard deviation of `spread`, never below half.
+/// Time that an accelerator called `name` takes to compute, in millionths of its part's. Speeds are drawn from nearly a
+/// normal distribution with a standard deviation of `spread`, and are never below half.
 [[nodiscard]] std::int64_t draw_pace(double spread, std::uint64_t seed, const std::string& name);
 constexpr std::int64_t kEvenPace = 1'000'000;
 
@@ -32,7 +32,7 @@ constexpr std::int64_t kEvenPace = 1'000'000;
 ///
 /// A kernel has the whole array, or `cores` of its SMs: kernels of several streams run side by side while their cores
 /// fit, and start in the order in which they become ready, so that one that does not fit yet holds back those behind
-/// it. How long a kernel computes on fewer cores is for its sender to say (see partition() in compute_config.h).
+/// it. The sender gives the time that a kernel computes on fewer cores (see partition() in compute_config.h).
 ///
 /// A copy engine stands for one core of those that communication kernels use: it moves or adds at `copy_rate`, reads
 /// and writes the memory, and needs `copy_overhead` each time, unless flags come with the data. Words with flags are
@@ -47,12 +47,12 @@ constexpr std::int64_t kEvenPace = 1'000'000;
 /// time (pytorch issue 143988, of FSDP on H100; NVIDIA's developer forum, topic 337991). A collective's kernel in turn
 /// waits for SMs that such a kernel's first blocks have.
 ///
-/// Where a kernel's operands lie nobody says. With `place_kernels` what kernels read are sequential streams through the
-/// lower half of the memory, and what they write through its upper half; each slice goes on where the one before it
-/// ended, from kernel to kernel, and begins anew at the end of its half.
+/// The addresses of a kernel's operands are not known. With `place_kernels` kernels read sequential streams through the
+/// lower half of the memory and write through its upper half. Each slice goes on where the one before it ended, from
+/// kernel to kernel, and begins anew at the end of its half.
 ///
-/// Accelerators of one kind are not equally fast: with `speed_spread` each draws, from the platform's seed and its
-/// name, how fast it computes; HBM is as fast on all.
+/// Accelerators of one kind are not equally fast: with `speed_spread` each draws its speed of computing from the
+/// platform's seed and its name. HBM has the same speed on all.
 ///
 /// Function: kCopy and kReduce move and add real bytes when `data` is on. Kernels have no function.
 ///
@@ -79,23 +79,22 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
       visit("compute", compute, "The core array");
       visit("streams", streams, "Command streams", Range{3, 64});
       visit("copy_engines", copy_engines, "Cores that move and add data for collectives", Range{1, 256});
-      visit("copy_rate", copy_rate, "Bytes that one of them produces", Range{1'000'000'000, 1LL << 60});
-      visit("copy_overhead", copy_overhead, "Start and end of one transfer, with its flags", Range{0, 1'000'000'000});
-      visit("slice", slice, "Granularity at which kernels compete for memory", Range{1'000'000, 1'000'000'000'000});
+      visit("copy_rate", copy_rate, "Rate at which one copy engine produces bytes", Range{1'000'000'000, 1LL << 60});
+      visit("copy_overhead", copy_overhead, "Time to start and end one transfer, with its flags",
+            Range{0, 1'000'000'000});
+      visit("slice", slice, "Time slice in which kernels compete for memory", Range{1'000'000, 1'000'000'000'000});
       visit("shared_cores", shared_cores,
-            "Collectives are kernels: copy engines are SMs, which other kernels lack while they work, and rings pass "
+            "Collectives are kernels: copy engines are SMs that other kernels cannot use meanwhile, and rings pass "
             "through staging buffers");
-      visit(
-          "relay", relay,
-          "From such a kernel's request for the network by way of a thread of the host to its NIC, and from the peer's "
-          "NIC to the peer's kernel, together",
-          Range{0, 1'000'000'000});
+      visit("relay", relay,
+            "Delay of one hop of a collective kernel over the network: kernel to host thread to NIC, plus peer NIC to "
+            "peer kernel",
+            Range{0, 1'000'000'000});
       visit("line_latency", line_latency,
-            "What a hop of such a kernel's lines with flags (NCCL's LL128) takes longer than one of words with flags "
-            "(LL)",
+            "Extra time of a hop with a flag in each line (NCCL's LL128) over a hop with a flag in each word (LL)",
             Range{0, 1'000'000'000});
       visit("speed_spread", speed_spread,
-            "Standard deviation of the speed of accelerators, as a share of it, up to 0.1");
+            "Standard deviation of the accelerators' speeds, as a share of the speed, up to 0.1");
     }
   };
   struct Counters {

@@ -65,18 +65,18 @@ struct PowerConfig {
 
   template <typename Visitor>
   void fields(Visitor&& visit) {
-    visit("idle", idle, "Drawn all the time at the full clock, HBM's refresh included");
-    visit("cap", cap, "Average power of a kernel that lowers the clock of the array; 0: none");
-    visit("lowest_cap", lowest_cap, "Least that the board takes for a cap; 0: anything above idle");
+    visit("idle", idle, "Power drawn all the time at the full clock, including HBM's refresh");
+    visit("cap", cap, "Power cap: a kernel that would draw more on average lowers the clock of the array; 0: none");
+    visit("lowest_cap", lowest_cap, "Lowest cap that the board accepts; 0: anything above idle");
     visit("tensor_16bit", tensor_16bit, "Energy of an operation of tensor cores on bf16 and fp16");
     visit("tensor_8bit", tensor_8bit, "Energy of an operation of tensor cores on fp8");
     visit("tensor_tf32", tensor_tf32, "Energy of an operation of tensor cores on float32 operands");
     visit("vector_fp32", vector_fp32, "Energy of an operation of the float32 vector units");
     visit("memory_byte", memory_byte,
-          "Energy of a byte to or from HBM: of a kernel under the cap, and of a run where nothing is said of stacks");
+          "Energy of a byte to or from HBM, for kernels under the cap and for runs without hbm.stacks");
     visit("moved_byte", moved_byte,
-          "Energy of such a byte of a kernel on its way to or from the array, beside HBM's own; 0pJ: not known");
-    visit("lowest_voltage", lowest_voltage, "Share of the clock below which the voltage stays");
+          "Energy of a kernel's byte between HBM and the array, beyond HBM's own; 0pJ: not known");
+    visit("lowest_voltage", lowest_voltage, "Share of the clock below which the voltage is constant");
   }
 };
 
@@ -144,10 +144,10 @@ struct ComputeConfig {
   template <typename Visitor>
   void fields(Visitor&& visit) {
     visit("sms", sms, "Streaming multiprocessors; each works on one output tile at a time", Range{1, 4096});
-    visit("clock", clock, "Clock at which peaks, rates and latencies are quoted, which do not follow it: see clock_cap",
+    visit("clock", clock, "Clock at which peaks, rates and latencies are quoted. They do not follow it: see clock_cap",
           Range{1'000'000, 100'000'000'000});
-    visit("clock_cap", clock_cap, "Clock that the array is held to, as by nvidia-smi -lgc; 0: none", Range{0});
-    visit("lowest_clock", lowest_clock, "Clock below which no cap takes the array", Range{0});
+    visit("clock_cap", clock_cap, "Upper limit of the array's clock, as nvidia-smi -lgc sets it; 0: none", Range{0});
+    visit("lowest_clock", lowest_clock, "Lowest clock that a cap can set", Range{0});
     visit("tensor_16bit", tensor_16bit, "Dense peak of tensor operations on bf16 and fp16", Range{1});
     visit("tensor_8bit", tensor_8bit, "Dense peak of tensor operations on fp8", Range{1});
     visit("tensor_tf32", tensor_tf32, "Dense peak of tensor operations on float32 operands", Range{1});
@@ -158,34 +158,34 @@ struct ComputeConfig {
     visit("tensor_fp4", tensor_fp4, "Dense peak of tensor operations on fp4; 0: none, they run as 8-bit ones",
           Range{0});
     visit("vector_fp32", vector_fp32, "Peak of the float32 vector units", Range{1});
-    visit("vector_clock", vector_clock, "Clock at which vector_fp32 is quoted, which says how many lanes an SM has",
+    visit("vector_clock", vector_clock, "Clock at which vector_fp32 is quoted; both together give the lanes of an SM",
           Range{1'000'000, 100'000'000'000});
     visit("vector_fp64", vector_fp64, "Peak of the float64 vector units", Range{1});
     visit("special_functions", special_functions, "Exponentials that an SM computes in a cycle", Range{1, 4096});
-    visit("lacks", lacks, "Types, with commas between, that no unit multiplies: their peak is that of another type");
+    visit("lacks", lacks, "Types that no unit multiplies, separated by commas; they have the peak of another type");
     visit("sparsity", sparsity,
-          "Speed of tensor cores when half of one operand is 0 (2:4), to dense; 1: not supported");
+          "Speed-up of tensor cores when half of one operand is 0 (2:4 sparsity); 1: not supported");
     visit("l2_size", l2_size, "Last-level cache");
-    visit(
-        "l2_rate", l2_rate,
-        "What kernels that stream get from the last-level cache; 0bps: it is no cache but memory that products manage",
-        Range{0});
+    visit("l2_rate", l2_rate,
+          "Rate of the last-level cache for kernels that stream; 0bps: it is no cache, but memory that products manage",
+          Range{0});
     visit("planned_memory", planned_memory, "Rate of HBM that tiles are chosen for", Range{8});
     visit("launch", launch, "Start and end of a kernel on the device, with cold operands");
     visit("tile_latency", tile_latency, "Filling and draining the pipeline of an output tile");
     visit("operand_rate", operand_rate, "Operands from L2 to all SMs; a multicast counts for every receiver", Range{8});
-    visit("sustained", sustained, "Share of the tensor peak in a main loop that waits for nothing");
+    visit("sustained", sustained, "Share of the tensor peak that a main loop reaches when it waits for nothing");
     visit("tile_latency_tf32", tile_latency_tf32, "tile_latency for float32 operands, which pass through registers");
     visit("sustained_tf32", sustained_tf32, "sustained for float32 operands");
     visit("softmax_exposed", softmax_exposed, "Share of attention's softmax that tensor work does not hide");
     visit("synchronous_tensor", synchronous_tensor,
-          "Share of the tensor peak that instructions reach which wait for their result, as older kernels use");
-    visit("panel_step", panel_step, "A column of a factorisation's panel, which waits for the one before");
+          "Share of the tensor peak that older kernels reach: their instructions wait for results");
+    visit("panel_step", panel_step, "Time of one column of a factorisation's panel; it waits for the column before");
     visit("persistent_products", persistent_products,
-          "Kernels of products have one block for each SM, which shares out its tiles at the start");
+          "The kernel of a product has one block for each SM; tiles are shared out at its start");
     visit("full_accumulation", full_accumulation,
-          "Share of their rate that products of 8-bit operands keep without fast accumulation, summed in full float32");
-    visit("power", power, "What it draws");
+          "Share of their rate that products of 8-bit operands keep without fast accumulation, when sums are full "
+          "float32");
+    visit("power", power, "Power and energy");
   }
 };
 

@@ -124,7 +124,7 @@ std::vector<std::string> Fabric::partitions() const {
     const std::vector<std::uint32_t> cut_off = plan_->cut_off(fault.from);
     if (cut_off.empty()) continue;
     lines.push_back(std::string(this->name()) + ": " + fault.link + " was down " + span_of(fault) +
-                    ", when no way led to " + std::to_string(cut_off.size()) + " of " +
+                    ", when no path led to " + std::to_string(cut_off.size()) + " of " +
                     std::to_string(topology().ends.size()) + " ends, " + names_of(cut_off));
   }
   return lines;
@@ -152,10 +152,10 @@ std::vector<std::string> Fabric::outages(bool gave_up) {
   }
   const std::vector<std::uint32_t> cut_off = plan_->cut_off(now);
   if (!cut_off.empty()) {
-    lines.push_back(name + ": it is cut in parts: no way leads to " + std::to_string(cut_off.size()) + " of " +
+    lines.push_back(name + ": it is cut in parts: no path leads to " + std::to_string(cut_off.size()) + " of " +
                     std::to_string(topology().ends.size()) + " ends, " + names_of(cut_off));
   } else if (!lines.empty() && config().reroute_after == Time()) {
-    lines.push_back(name + ": all ends could be reached by other ways, but routes do not change: reroute_after is 0");
+    lines.push_back(name + ": all ends could be reached by other paths, but routes do not change: reroute_after is 0");
   }
   const std::vector<std::string> dropped = losses();
   if (gave_up || !dropped.empty()) {
@@ -175,7 +175,7 @@ std::vector<std::string> Fabric::losses() {
   if (dropped != 0) {
     lines.push_back(
         name + ": switches dropped " + std::to_string(dropped) +
-        " packets for which no way was left; a network interface repeats them with `recovery`, up to its retry_limit");
+        " packets for which no path was left; a network interface repeats them with `recovery`, up to its retry_limit");
   }
   std::int64_t no_room = 0;
   for (const auto& sw : switches_) {

@@ -67,7 +67,7 @@ struct EdgeConfig {
   template <typename Visitor>
   void fields(Visitor&& visit) {
     visit("between", between,
-          "What it joins, such as \"end0 - leaf0\": ends are end0, end1, ..., all else are switches");
+          R"(The two that it joins, such as "end0 - leaf0"; ends are end0, end1, ..., other names are switches)");
     visit("link", link, "Its links; by default as `fabric.link`");
     visit("links", links, "Parallel links", Range{1, 256});
   }
@@ -115,31 +115,34 @@ struct FabricConfig {
           Range{0, 1024});
     visit("pod_uplinks", pod_uplinks,
           "Links of each upper switch of a pod to the spines; 0: as many as it has to leaves", Range{0, 1024});
-    visit("spines", spines, "Spines of a fat tree; 0: as few as close it", Range{0, 1 << 20});
-    visit("rails", rails, "Ends of a node of a fat tree, each on a leaf with those of its number alone; 1: no rails",
+    visit("spines", spines, "Spines of a fat tree; 0: as few as the uplinks need", Range{0, 1 << 20});
+    visit("rails", rails,
+          "Rails of a fat tree: ends of a node, each on a leaf that only ends of its number share; 1: no rails",
           Range{1, 64});
     visit("sizes", sizes, "Routers in each dimension of a torus, mesh or hyperx, the fastest-varying first",
           Range{2, 65535});
     visit("hosts_per_router", hosts_per_router, "Ends on each router of a hyperx or dragonfly", Range{1, 512});
     visit("groups", groups, "Groups of a dragonfly; 0: as few as hold the ends", Range{0, 16384});
-    visit("routers_per_group", routers_per_group, "Routers of a group of a dragonfly, all joined", Range{1, 512});
+    visit("routers_per_group", routers_per_group, "Routers of a group of a dragonfly, all joined to each other",
+          Range{1, 512});
     visit("global_links", global_links, "Links of each router of a dragonfly to other groups", Range{0, 512});
     visit("routing", routing, "Choice among equal paths; docs/architect/networks/routing.md explains each");
     visit("link", link, "Every link of the network");
     visit("injection", injection,
-          "Rate of an end's link to a router of its own; 0: the sum of the router's links (ring: link.rate)");
+          "Rate of the link from an end to its own router; 0: the sum of the router's links (ring: link.rate)");
     visit("dimensions", dimensions, "Blocks that compose the network, the fastest-varying in an end's number first",
           DimensionConfig{{}, link, 1});
     visit("edges", edges, "Edges of a graph", EdgeConfig{{}, link, 1});
     visit("switch", switch_config, "Every switch of the network");
-    visit("mtu", mtu, "Payload of one packet, which is what a header is paid for", Range{64, 65536});
+    visit("mtu", mtu, "Payload of one packet; each packet has a header", Range{64, 65536});
     visit("segment", segment, "Payload that moves as one transaction: the MTU is packet-accurate, larger is faster",
           Range{64, 1 << 20});
     visit("header", header, "Header and trailer bytes of each packet on the wire", Range{0, 4096});
-    visit("faults", faults, "What goes wrong on links, and when", Fault());
-    visit("reroute_after", reroute_after,
-          "How long a link is down before routes avoid it, and up before they use it again; 0: they never change",
-          Range{0, 1'000'000'000'000'000});
+    visit("faults", faults, "Faults of links, with their times", Fault());
+    visit(
+        "reroute_after", reroute_after,
+        "Time that a link must be down before routes avoid it, and up before they use it again; 0: routes never change",
+        Range{0, 1'000'000'000'000'000});
   }
 
   /// Bytes on the wire for `payload` bytes, with a header for each MTU; an empty payload is one packet.

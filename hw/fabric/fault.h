@@ -26,13 +26,13 @@ struct Fault {
   template <typename Visitor>
   void fields(Visitor&& visit) {
     visit("link", link,
-          "Which: leaf0-spine1, leaf0>spine1 for one direction, end3, spine1 for a whole switch, * for all");
-    visit("from", from, "When it begins");
-    visit("until", until, "When it is over; 0: never");
+          "Links at fault: leaf0-spine1, leaf0>spine1 for one direction, end3, spine1 for a whole switch, * for all");
+    visit("from", from, "When the fault begins");
+    visit("until", until, "When the fault ends; 0: never");
     visit("loss", loss, "Share of the packets that arrive damaged", Range{0, 1});
     visit("bit_errors", bit_errors, "Bits that arrive wrong, as a share of all", Range{0, 1});
-    visit("rate", rate, "What is left of the rate, as a share", Range{0, 1});
-    visit("down", down, "Nothing passes; what is being sent still arrives");
+    visit("rate", rate, "Share of the rate that is left", Range{0, 1});
+    visit("down", down, "Nothing passes; a packet that is being sent still arrives");
   }
 
   [[nodiscard]] Time end() const { return until == Time() ? kNever : until; }

@@ -40,7 +40,7 @@ struct LinkPower {
   template <typename Visitor>
   void fields(Visitor&& visit) {
     visit("bit", bit, "Energy of a bit on the wire, of sender and receiver together");
-    visit("idle", idle, "Drawn all the time at each end, by its transceiver");
+    visit("idle", idle, "Power that the transceiver at each end draws all the time");
   }
 };
 
@@ -71,16 +71,17 @@ struct LinkConfig {
     visit("propagation", propagation, "Time of flight, with the transceivers at both ends", Range{0, 1'000'000'000});
     visit("lanes", lanes, "Virtual lanes, each with a buffer and credits of its own", Range{1, kMostLanes});
     visit("buffer", buffer,
-          "Input buffer of each lane at the receiving end, that lane's alone; 0B: what keeps the link busy for a round "
-          "trip, 256KiB at the least",
+          "Input buffer of each lane at the receiving end, not shared; 0B: what keeps the link busy for a round trip, "
+          "at least 256KiB",
           Range{0, 1LL << 40});
-    visit("shared", shared, "credits: input buffer beside these, for whichever lanes have filled their own",
+    visit("shared", shared, "credits: additional input buffer for lanes that have filled their own",
           Range{0, 1LL << 40});
-    visit("flow_control", flow_control, "What keeps the sender from overrunning it");
+    visit("flow_control", flow_control, "What keeps the sender from overrunning the buffer");
     visit("pause_response", pause_response, "pfc: from the arrival of a pause until no new packet starts",
           Range{0, 1'000'000'000});
-    visit("replay", replay, "A damaged packet is sent again by the link; otherwise it is lost, and the transport's");
-    visit("power", power, "What it draws");
+    visit("replay", replay,
+          "The link sends a damaged packet again; false: the packet is lost, and the transport must recover it");
+    visit("power", power, "Power and energy");
   }
 };
 

@@ -214,7 +214,7 @@ std::vector<Rerouting> find_reroutings(const Topology& topology, const FabricCon
   if (computed && config.routing != Routing::kUpDown) {
     throw ConfigError(path + ".reroute_after",
                       "expected 0, or up-down as " + path +
-                          ".routing: the routes of this topology are computed from coordinates, which knows no way "
+                          ".routing: the routes of this topology are computed from coordinates, which knows no path "
                           "round a link that is down; got " +
                           to_text(config.reroute_after));
   }

@@ -55,14 +55,15 @@ class Hbm final : public Memory {
 
     template <typename Visitor>
     void fields(Visitor&& visit) {
-      visit("capacity", capacity, "Size of the memory; where inline ECC leaves less, that counts", Range{1, 1LL << 50});
+      visit("capacity", capacity, "Size of the memory. If inline ECC leaves less, that counts", Range{1, 1LL << 50});
       visit("rate", rate, "Pin rate of all stacks together", Range{1'000'000'000, 1'000'000'000'000'000});
       visit("efficiency", efficiency, "Share of the pin rate that long transfers sustain");
       visit("latency", latency, "First request to first data of an idle memory", Range{0, 100'000'000});
       visit("interconnect_rate", interconnect_rate,
-            "What all masters together get through the on-chip interconnect, both ways; 0bps: no limit", Range{0});
+            "Rate of the on-chip interconnect for all masters together, both ways; 0bps: no limit", Range{0});
       visit("core_rate", core_rate,
-            "What kernels and copy engines together get of that, both ways, whatever is left to NICs; 0bps: no limit",
+            "Highest part of that rate for kernels and copy engines together, both ways; NICs have no such limit; "
+            "0bps: no limit",
             Range{0});
     }
     [[nodiscard]] Rate sustained() const {

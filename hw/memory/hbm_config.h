@@ -42,21 +42,21 @@ struct HbmStacks {
   }
   template <typename Visitor>
   void fields(Visitor&& visit) {
-    visit("count", count, "Stacks, any number; 0: nothing is said of banks, and efficiency and latency are as written",
+    visit("count", count, "Number of stacks; 0: banks are not described, and efficiency and latency hold as given",
           Range{0, 64});
     visit("channels", channels, "Channels of a stack, in place of the device's", Range{1, 1024});
     visit("device", device, "The DRAM");
-    visit("clock", clock, "tCK in place of the device's, whose times keep their nanoseconds; 0ps: the device's",
+    visit("clock", clock, "tCK instead of the device's; other timings keep their nanoseconds; 0ps: the device's",
           Range{0, 100'000});
     visit("controller", controller, "How requests become commands");
     visit("mapping", mapping,
-          "Which bits of an address within a stack choose what, as hw/memory/dram/address_map.h says");
-    visit("hash", hash, "Which of them bits of the row are mixed into, as there");
-    visit("interleave", interleave, "Bytes in one stack before the next one's begin; a power of two",
+          "Which bits of an address within a stack choose what; hw/memory/dram/address_map.h describes the syntax");
+    visit("hash", hash, "Fields into which bits of the row are mixed; the same header describes the syntax");
+    visit("interleave", interleave, "Bytes in one stack before the next stack begins; a power of two",
           Range{64, 1 << 20});
     visit("outstanding", outstanding,
-          "Bursts that each master has on their way; 0: what the peak moves in the latencies, and a write queue for "
-          "each pseudo channel",
+          "Bursts that each master has under way; 0: what the peak rate moves during the latencies, plus a write queue "
+          "for each pseudo channel",
           Range{0, 1 << 20});
   }
   [[nodiscard]] dram::MemoryConfig memory() const {
@@ -88,9 +88,9 @@ struct HbmConfig : Hbm::Config {
     const std::string models = names_for<MemoryModel>().doc();
     visit("detail", detail, models);
     visit("interconnect", interconnect,
-          "With stacks: caches and interconnect between masters and controllers, there and back",
+          "With stacks: time through caches and interconnect between masters and controllers, there and back",
           Range{0, 100'000'000});
-    visit("stacks", stacks, "What it is made of");
+    visit("stacks", stacks, "DRAM stacks of the memory");
     sections.fields(visit);
   }
   [[nodiscard]] bool has_stacks() const { return stacks.count > 0; }

@@ -60,7 +60,7 @@ void check_banks(const HbmConfig& config, const std::string& path) {
   const dram::MemoryConfig memory = config.stacks.memory();
   if (config.core_rate > Rate()) {
     throw ConfigError(path + ".core_rate",
-                      "expected 0bps with detail bank, whose masters share interconnect_rate alone, got " +
+                      "expected 0bps with detail bank, in which masters share only interconnect_rate, got " +
                           to_text(config.core_rate));
   }
   if (static_cast<std::uint64_t>(config.usable().count()) > memory.map(path + ".stacks.mapping").capacity()) {

@@ -34,8 +34,8 @@ struct PcieConfig {
           "A read that does not begin at a multiple of this has a shorter first completion; 64B or 128B",
           Range{64, 128});
     visit("tags", tags, "Reads on their way at once", Range{1, 65'536});
-    visit("posted_credits", posted_credits, "Writes of max_payload at the most that the host takes before memory has",
-          Range{1, 65'536});
+    visit("posted_credits", posted_credits,
+          "Writes of up to max_payload that the host accepts before memory has taken them", Range{1, 65'536});
   }
 };
 

@@ -51,7 +51,7 @@ struct NicConfig {
     void fields(Visitor&& visit) {
       visit("entries", entries, "Contexts of queue pairs that the interface holds; 0: all of them",
             Range{0, 100'000'000});
-      visit("context", context, "What is read from the host when one is not there", Range{64, 4096});
+      visit("context", context, "Bytes read from the host for a context that is not held", Range{64, 4096});
     }
   } context_cache;
   struct WorkQueueConfig {
@@ -60,7 +60,7 @@ struct NicConfig {
 
     template <typename Visitor>
     void fields(Visitor&& visit) {
-      visit("inline", inline_entries, "A request posted by itself travels in its doorbell, so that none is fetched");
+      visit("inline", inline_entries, "A request posted by itself travels in its doorbell and is not fetched");
       visit("fetch", fetch, "Entries of 64 bytes that are fetched from the host by one read", Range{1, 128});
     }
   } work_queue;
@@ -75,7 +75,7 @@ struct NicConfig {
     void fields(Visitor&& visit) {
       visit("bit", bit, "Energy of a bit of payload that it sends or receives");
       visit("message", message, "Energy of a message that it sends or receives, whatever its size");
-      visit("idle", idle, "Drawn all the time, without transceivers");
+      visit("idle", idle, "Power drawn all the time, without transceivers");
     }
   } power;
 
@@ -107,44 +107,44 @@ struct NicConfig {
     visit("message_cost", message_cost, "Engine time for each work request", Range{0, 100'000'000});
     visit("packet_cost", packet_cost, "Engine time for each packet of at most an MTU, sending and receiving alike",
           Range{0, 100'000'000});
-    visit("dma_rate", dma_rate, "Payload rate of the DMA engines in each direction; without pcie of the host link too",
+    visit("dma_rate", dma_rate,
+          "Payload rate of the DMA engines in each direction; without pcie also that of the host link",
           Range{1'000'000'000, 1'000'000'000'000'000'000});
     visit("read_latency", read_latency, "Host link's share of a read, request to data", Range{0, 100'000'000});
     visit("write_latency", write_latency, "Host link's share of a write, until it is visible", Range{0, 100'000'000});
-    visit(
-        "read_ahead", read_ahead,
-        "Payload read and not yet sent; two segments at the least. 0B: what keeps the link busy until memory answers, "
-        "64KiB at the least, 512KiB of a scale-up port",
-        Range{0, 1LL << 40});
-    visit(
-        "turn", turn,
-        "Wire bytes that a queue pair sends before the next one that has something does; a segment at the least. With "
-        "recovery, so few that all have their turn in an eighth of ack_timeout",
-        Range{0, 1LL << 40});
-    visit("rnr_timer", rnr_timer, "Wait before repeating what found no receive posted",
+    visit("read_ahead", read_ahead,
+          "Payload that is read ahead of sending, at least two segments. 0B: what keeps the link busy until memory "
+          "answers, at least 64KiB, in a scale-up port 512KiB",
+          Range{0, 1LL << 40});
+    visit("turn", turn,
+          "Wire bytes that a queue pair sends before the next one with work has its turn; at least a segment. With "
+          "recovery it is lowered until all have their turn within an eighth of ack_timeout",
+          Range{0, 1LL << 40});
+    visit("rnr_timer", rnr_timer, "Wait before a message is sent again for which no receive was posted",
           Range{1'000, 1'000'000'000'000});
-    visit("rnr_limit", rnr_limit, "Time after which it gives up", Range{1'000, 1'000'000'000'000'000});
+    visit("rnr_limit", rnr_limit, "Time after which the sender gives up", Range{1'000, 1'000'000'000'000'000});
     visit(
         "posted", posted,
-        "Of a scale-up port: acknowledgements and messages without bytes travel in the flits of others. They take the "
-        "way's time and no place on the link; not with recovery, congestion control, a context cache or faults of the "
-        "network");
-    visit("recovery", recovery, "Repeats what is lost; not needed where the fabric loses nothing");
+        "For a scale-up port: acknowledgements and messages without bytes travel in the flits of others. They take the "
+        "latency of the path, and no bandwidth. Not with recovery, congestion control, a context cache or faults of "
+        "the network");
+    visit("recovery", recovery, "Lost packets are sent again; not needed if the fabric loses nothing");
     // 4.096 us * 2^7 of what InfiniBand can express: well above a round trip through full buffers. Drivers ask for
     // 2^14 and more, which would be most of any simulated step.
-    visit("ack_timeout", ack_timeout, "With recovery: wait without progress before what is unacknowledged is repeated",
+    visit("ack_timeout", ack_timeout,
+          "With recovery: time without progress after which unacknowledged packets are sent again",
           Range{1'000'000, 1'000'000'000'000});
     visit("retry_jitter", retry_jitter,
-          "With recovery: random part of ack_timeout by which a repeat that is not answered waits longer, at most",
+          "With recovery: an unanswered repeat waits longer by a random time, up to this share of ack_timeout",
           Range{0, 1});
     visit("retry_limit", retry_limit, "With recovery: repeats without progress before the queue pair fails",
           Range{0, 1'000'000});
     visit("reorder", reorder,
-          "What a queue pair holds of packets that came ahead of their turn, wire bytes; 0: none, it goes back",
+          "Wire bytes of early packets that a queue pair holds; 0: none, the sender goes back to the missing packet",
           Range{0, 1LL << 30});
-    visit("reorder_wait", reorder_wait, "With reorder: how long a missing packet may be one that is only overtaken",
+    visit("reorder_wait", reorder_wait, "With reorder: how long a missing packet counts as overtaken instead of lost",
           Range{0, 1'000'000'000'000});
-    visit("group_rate", group_rate, "Payload that the engine sends to groups: operands of reductions and multicast",
+    visit("group_rate", group_rate, "Payload rate of the engine to groups: operands of reductions, and multicast",
           Range{1'000'000'000, 1'000'000'000'000'000'000});
     const std::string schemes = names_for<CongestionScheme>().doc();
     visit("congestion", congestion, schemes);
@@ -153,11 +153,11 @@ struct NicConfig {
     visit("context_cache", context_cache, "Contexts of queue pairs in the interface");
     visit("work_queue", work_queue, "How work requests come from the host");
     visit("send_queue_depth", send_queue_depth,
-          "Requests other than receives that a queue pair holds, posted and not done; 0: any number",
+          "Requests other than receives that a queue pair holds until they are done; 0: any number",
           Range{0, 1'000'000});
     visit("receive_queue_depth", receive_queue_depth, "Receives that a queue pair holds; 0: any number",
           Range{0, 1'000'000});
-    visit("power", power, "What it draws");
+    visit("power", power, "Power and energy");
     const std::string implementations = names_for<NicModel>().doc();
     visit("implementation", implementation, implementations);
     of_implementations.fields(visit);

@@ -56,7 +56,7 @@ class Option {
   const Option& shows_default() const;
   /// ... or another text.
   const Option& shows_default(const std::string& text) const;
-  /// What help calls the value. FILE, FOLDER, PLATFORM, PART and MODEL are completed as such.
+  /// What help calls the value. FILE, PREFIX, FOLDER, PLATFORM, PART, PART|PLATFORM and MODEL are completed as such.
   const Option& type_name(const std::string& name) const;
   /// It may be given without a value, and then has this one.
   const Option& may_stand_alone(const std::string& value) const;

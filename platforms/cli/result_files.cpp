@@ -22,8 +22,8 @@
 #include "platforms/config/text.h"
 #include "traces/chakra/groups.h"
 #include "traces/chakra/ranks.h"
-#include "traces/files/file_kind.h"
 #include "traces/files/format_error.h"
+#include "traces/files/kind/file_kind.h"
 #include "traces/files/read_files.h"
 #include "traces/files/whole_file.h"
 

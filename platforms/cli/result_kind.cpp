@@ -9,10 +9,10 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
-#include "traces/files/file_kind.h"
 #include "traces/files/format_error.h"
 #include "traces/files/input_file.h"
-#include "traces/files/json_beginning.h"
+#include "traces/files/kind/file_kind.h"
+#include "traces/files/kind/json_beginning.h"
 #include "traces/files/read_files.h"
 
 namespace weft::platforms {

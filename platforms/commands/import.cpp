@@ -20,7 +20,7 @@
 #include "platforms/import/astra_groups.h"
 #include "platforms/import/astra_machine.h"
 #include "platforms/import/astra_sim.h"
-#include "platforms/jobs/graph_workload.h"
+#include "platforms/jobs/graph/graph_workload.h"
 #include "platforms/machine/machine_checks.h"
 #include "platforms/machine/platform.h"
 #include "platforms/results/write_file.h"

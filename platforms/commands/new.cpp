@@ -14,7 +14,7 @@
 #include "platforms/commands/command.h"
 #include "platforms/config/commented.h"
 #include "platforms/config/text.h"
-#include "platforms/jobs/graph_workload.h"
+#include "platforms/jobs/graph/graph_workload.h"
 #include "platforms/jobs/platform_schema.h"
 #include "platforms/machine/platform.h"
 #include "platforms/results/write_file.h"

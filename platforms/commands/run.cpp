@@ -23,7 +23,7 @@
 #include "platforms/config/text.h"
 #include "platforms/import/astra_groups.h"
 #include "platforms/jobs/collective_details.h"
-#include "platforms/jobs/graph_workload.h"
+#include "platforms/jobs/graph/graph_workload.h"
 #include "platforms/jobs/job.h"
 #include "platforms/jobs/job_kind.h"
 #include "platforms/jobs/kernels_alone.h"

@@ -93,7 +93,7 @@ Catalogue::Catalogue() : folder_(default_folder()) {
     if (folder.empty()) continue;
     std::error_code error;
     if (!fs::is_directory(folder, error)) {
-      throw InputError("WEFT_PATH", "", "folders with a colon between", in_quotes(folder));
+      throw InputError("WEFT_PATH", "", "folders separated by colons", in_quotes(folder));
     }
     own_.emplace_back(folder);
   }

@@ -7,7 +7,7 @@
 
 #include "hw/core/quantity.h"
 #include "platforms/config/input_error.h"
-#include "traces/files/file_kind.h"
+#include "traces/files/kind/file_kind.h"
 #include "traces/files/text_file.h"
 #include "traces/json/json_text.h"
 #include "traces/nearest_names.h"

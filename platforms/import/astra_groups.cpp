@@ -9,8 +9,8 @@
 #include <set>
 
 #include "platforms/config/text.h"
-#include "traces/files/file_kind.h"
 #include "traces/files/input_file.h"
+#include "traces/files/kind/file_kind.h"
 
 namespace weft::platforms::astra {
 namespace {

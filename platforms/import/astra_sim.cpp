@@ -16,7 +16,7 @@
 #include "platforms/import/astra_sim_1.h"
 #include "platforms/import/astra_yaml.h"
 #include "platforms/import/wired_network.h"
-#include "traces/files/file_kind.h"
+#include "traces/files/kind/file_kind.h"
 #include "traces/files/text_file.h"
 
 namespace weft::platforms::astra {
@@ -162,7 +162,7 @@ void read_algorithms(const Node& node, Operation operation, const std::vector<st
   }
   for (std::size_t i = 0; i < given.size(); ++i) {
     if (i > 0 && joins_dimensions(given[i].algorithm) && !joins) {
-      node.fail("oneRing and the like in the first dimension alone");
+      node.fail("oneRing and the like only in the first dimension");
     }
     DimensionConfig& dimension = dimensions[i];
     dimension.algorithm(operation) = given[i].algorithm;

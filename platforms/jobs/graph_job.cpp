@@ -10,11 +10,11 @@
 #include <variant>
 
 #include "hw/fabric/topology/topology.h"
-#include "platforms/jobs/graph_workload.h"
+#include "platforms/jobs/graph/graph_workload.h"
+#include "platforms/jobs/graph/trace_members.h"
+#include "platforms/jobs/graph/transformer_workload.h"
 #include "platforms/jobs/job_kind.h"
 #include "platforms/jobs/kernel_digest.h"
-#include "platforms/jobs/trace_members.h"
-#include "platforms/jobs/transformer_workload.h"
 #include "platforms/results/format.h"
 #include "platforms/results/speed.h"
 #include "platforms/results/summary.h"

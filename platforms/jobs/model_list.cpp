@@ -10,8 +10,8 @@
 #include <variant>
 
 #include "platforms/jobs/job_kind.h"
-#include "traces/files/file_kind.h"
 #include "traces/files/format_error.h"
+#include "traces/files/kind/file_kind.h"
 
 namespace weft::platforms {
 namespace {

@@ -10,8 +10,8 @@
 #include "hw/core/config/any_config.h"
 #include "platforms/config/part_sources.h"
 #include "platforms/config/schema.h"
+#include "platforms/jobs/graph/trace_members.h"
 #include "platforms/jobs/job_kind.h"
-#include "platforms/jobs/trace_members.h"
 #include "platforms/machine/machine.h"
 #include "sw/analytical/config.h"
 
@@ -77,7 +77,7 @@ ordered_json workload_schema(SchemaBuilder& builder) {
 /// With what every platform has.
 ordered_json whole(ordered_json platform, ordered_json workload) {
   prepend(platform, {{"$schema", text("For editors; Weft takes no notice of it")},
-                     {"name", with_description("Of the folder of its results; else the file's name",
+                     {"name", with_description("Name of the folder of its results; the file's name if left out",
                                                {{"type", "string"}, {"pattern", "^[^/\\n\\t]+$"}})},
                      {"description", text("For people")}});
   platform["properties"]["workload"] = std::move(workload);
@@ -149,7 +149,8 @@ ordered_json part_schema() {
        {{"$schema", text("For editors; Weft takes no notice of it")},
         {"kind", with_description("What the part can stand for", {{"enum", names}})},
         {"source", text("Where the part as a whole comes from")},
-        {"fields", with_description("Those of the kind; what is left out keeps its default", {{"type", "object"}})},
+        {"fields",
+         with_description("Fields of the kind; a field that is left out keeps its default", {{"type", "object"}})},
         {"sources", sources_schema()}}},
       {"additionalProperties", false},
       {"allOf", std::move(kinds)}};

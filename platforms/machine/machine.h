@@ -75,8 +75,8 @@ struct RemoteMemoryPart {
   template <typename Visitor>
   void fields(Visitor&& visit) {
     memory.fields(visit);
-    visit("cxl", cxl, "Of kind cxl: pools behind CXL links");
-    visit("dma", dma, "What moves data between it and an accelerator's memory");
+    visit("cxl", cxl, "For kind cxl: pools behind CXL links");
+    visit("dma", dma, "Engine that moves data between remote memory and an accelerator's memory");
   }
 };
 
@@ -103,19 +103,19 @@ struct MachineConfig {
   template <typename Visitor>
   void fields(Visitor&& visit) {
     visit("accelerators", accelerators, "Accelerators in the machine", Range{1, 1 << 20});
-    visit("per_node", per_node, "Of these in each node", Range{1, 1024});
+    visit("per_node", per_node, "Accelerators in each node", Range{1, 1024});
     visit("accelerator", accelerator, "The accelerator");
     visit("nic", nic, "The network interface of each accelerator");
     visit("fabric", fabric, "The network that joins the NICs");
     visit("scale_up", scale_up, "The network within a node");
     visit("remote_memory", remote_memory, "Memory beyond the accelerators' own");
     visit("firmware", firmware, "The cores that run an accelerator's firmware");
-    visit("dpa", dpa, "Cores of each NIC, its data-path accelerator; cores 0: there is none");
+    visit("dpa", dpa, "Cores of each NIC's data-path accelerator; cores 0: there is none");
     visit("collectives", collectives, "How collectives run");
-    visit("seed", seed, "Of everything random");
+    visit("seed", seed, "Seed of everything random");
     visit("stall", stall, "Every handshake waits at random up to this long: a test of protocols",
           Range{0, 1'000'000'000});
-    visit("steady", steady, "What repeats itself is left out");
+    visit("steady", steady, "Leaves out blocks of a step that repeat");
   }
 };
 

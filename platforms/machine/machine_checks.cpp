@@ -51,7 +51,7 @@ void check_reroutings(const fabric::Plan& plan, const nic::NicConfig& nic, const
   if (nic.recovery || nic.reorder > Bytes() || first == all.end()) return;
   throw ConfigError(interface + ".recovery", "expected true, since " + plan.path() +
                                                  ".reroute_after changes routes at " + to_text(first->at) +
-                                                 ": packets on their way then can overtake each other or find no way "
+                                                 ": packets on their way then can overtake each other or find no path "
                                                  "left, and would be dropped and not sent again");
 }
 
@@ -130,7 +130,7 @@ void check_recovery(const fabric::Plan& plan, const nic::NicConfig& nic, const s
   if (fault < 0 || nic.recovery || nic.reorder > Bytes()) return;
   throw ConfigError(interface + ".recovery", "expected true, since " + network + ".faults." + std::to_string(fault) +
                                                  " damages packets and " + network +
-                                                 ".link.replay is false, so that nobody would send them again");
+                                                 ".link.replay is false, so that nothing would send them again");
 }
 
 /// A segment must cross the host link in a time that a packet can hold.

@@ -312,7 +312,8 @@ std::string link_remarks(Machine& machine) {
           if (kind.sum == 0) continue;
           text += fmt::format("{}: {} {}, most on {}: {}\n", name, kind.sum, kind.what, kind.most_on, kind.most);
         }
-        if (unroutable > 0) text += fmt::format("{}: {} packets dropped for which no way was left\n", name, unroutable);
+        if (unroutable > 0)
+          text += fmt::format("{}: {} packets dropped for which no path was left\n", name, unroutable);
       });
   return text;
 }

@@ -44,8 +44,7 @@ Collectives::Collectives(Network& network, const CollectiveConfig& config, Liste
   for (const std::vector<Algorithm>& algorithms : config.algorithms) {
     if (algorithms.empty() || std::none_of(algorithms.begin() + 1, algorithms.end(), dimensions::joins_dimensions))
       continue;
-    throw ConfigError("analytical.dimensions",
-                      "expected oneRing, oneDirect, oneHalvingDoubling in the first one alone");
+    throw ConfigError("analytical.dimensions", "expected oneRing, oneDirect, oneHalvingDoubling only in the first one");
   }
   if (bus.modelled) buses_ = std::make_unique<MemoryBuses>(agenda_, bus, network.ends(), static_cast<BusUser&>(*this));
 }
@@ -67,7 +66,7 @@ void Collectives::check(const Plan& plan) const {
     }
     const bool reduces_all = phase.operation == Operation::kAllReduce;
     if (tree && !reduces_all)
-      throw ConfigError("analytical.dimensions", "expected doubleBinaryTree for an AllReduce alone");
+      throw ConfigError("analytical.dimensions", "expected doubleBinaryTree only for an AllReduce");
     if (phase.algorithm == Algorithm::kHalvingDoubling && phase.operation == Operation::kAllToAll) {
       throw ConfigError("analytical.dimensions", "expected ring or direct for an AllToAll, got halvingDoubling");
     }
@@ -440,7 +439,7 @@ std::string Collectives::waits_for(std::uint32_t rank) const {
 std::vector<std::string> Collectives::remarks() const {
   std::vector<std::string> remarks;
   if (had_nobody_)
-    remarks.emplace_back("a collective joins one end alone and takes no time; in ASTRA-sim it never ends");
+    remarks.emplace_back("a collective joins only one end and takes no time; in ASTRA-sim it never ends");
   if (had_group_tree_) remarks.emplace_back("a listed group has a tree, at which ASTRA-sim stops with an error");
   if (had_overtaken_) {
     remarks.emplace_back(

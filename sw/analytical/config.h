@@ -57,21 +57,22 @@ struct DimensionConfig {
 
   template <typename Visitor>
   void fields(Visitor&& visit) {
-    visit("block", block, "What joins the ends that differ in this dimension alone");
-    visit("size", size, "How many these are", Range{2, 1 << 24});
-    visit("bandwidth_GiBps", bandwidth_GiBps, "Of a link, one direction, in 2^30 bytes a second",
+    visit("block", block, "What joins the ends that differ only in this dimension");
+    visit("size", size, "Number of these ends", Range{2, 1 << 24});
+    visit("bandwidth_GiBps", bandwidth_GiBps, "Rate of a link in one direction, in 2^30 bytes a second",
           Range{0, 1'000'000'000});
-    visit("latency_ns", latency_ns, "Of a link; a switch is two of them", Range{0, 1'000'000'000'000});
-    visit("all_reduce", all_reduce, "Algorithm of an AllReduce in this dimension; none: it leaves the dimension out");
-    visit("all_gather", all_gather, "The same of an Allgather");
-    visit("reduce_scatter", reduce_scatter, "The same of a ReduceScatter");
-    visit("all_to_all", all_to_all, "The same of an AllToAll");
+    visit("latency_ns", latency_ns, "Latency of a link; a way through a switch has two links",
+          Range{0, 1'000'000'000'000});
+    visit("all_reduce", all_reduce, "Algorithm of AllReduces in this dimension; none: they leave the dimension out");
+    visit("all_gather", all_gather, "The same for Allgathers");
+    visit("reduce_scatter", reduce_scatter, "The same for ReduceScatters");
+    visit("all_to_all", all_to_all, "The same for AllToAlls");
     visit("window", window, "direct: messages that a member sends before it has received one; 0: all",
           Range{0, 1 << 24});
-    visit("all_reduce_window", all_reduce_window, "The same of an AllReduce alone; -1: window", Range{-1, 1 << 24});
-    visit("all_gather_window", all_gather_window, "The same of an Allgather alone", Range{-1, 1 << 24});
-    visit("reduce_scatter_window", reduce_scatter_window, "The same of a ReduceScatter alone", Range{-1, 1 << 24});
-    visit("all_to_all_window", all_to_all_window, "The same of an AllToAll alone", Range{-1, 1 << 24});
+    visit("all_reduce_window", all_reduce_window, "The same only for AllReduces; -1: as window", Range{-1, 1 << 24});
+    visit("all_gather_window", all_gather_window, "The same only for Allgathers", Range{-1, 1 << 24});
+    visit("reduce_scatter_window", reduce_scatter_window, "The same only for ReduceScatters", Range{-1, 1 << 24});
+    visit("all_to_all_window", all_to_all_window, "The same only for AllToAlls", Range{-1, 1 << 24});
   }
 };
 
@@ -88,12 +89,12 @@ struct AnalyticalConfig {
   void fields(Visitor&& visit) {
     visit("congestion", congestion,
           "Whether messages share links: unaware and aware (in one dimension only) as ASTRA-sim; cut-through, in any");
-    visit("rendezvous", rendezvous, "Who receives asks for each message with one of 8 KiB");
-    visit("segment", segment, "Cut-through: what a link carries of one message before it may be another's turn",
+    visit("rendezvous", rendezvous, "The receiver requests each message with one of 8 KiB");
+    visit("segment", segment, "Cut-through: bytes of one message that a link carries before another has its turn",
           Range{1, 1LL << 40});
-    visit("dimensions", dimensions, "The innermost first", DimensionConfig{});
+    visit("dimensions", dimensions, "Dimensions of the network, the innermost first", DimensionConfig{});
     visit("collectives", collectives, "How collectives are cut and scheduled");
-    visit("end", end, "What computes and remembers at each end");
+    visit("end", end, "Compute and memory of each end");
   }
 
   [[nodiscard]] std::vector<Dimension> network() const {

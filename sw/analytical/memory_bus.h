@@ -24,12 +24,13 @@ struct BusConfig {
 
   template <typename Visitor>
   void fields(Visitor&& visit) {
-    visit("modelled", modelled, "Messages of collectives pass it, in place of endpoint_delay");
-    visit("latency_ns", latency_ns, "L of LogGP", Range{0, 1'000'000'000});
-    visit("overhead_ns", overhead_ns, "o: of a transfer, at either side", Range{0, 1'000'000'000});
-    visit("gap_ns", gap_ns, "g: from the end of a side's transfer to its next one", Range{0, 1'000'000'000});
-    visit("ns_per_byte", ns_per_byte, "G");
-    visit("reduction_ns", reduction_ns, "Of the compute unit, for each whole 100 bytes, beside 50 ns",
+    visit("modelled", modelled, "Messages of collectives pass the bus, instead of waiting endpoint_delay");
+    visit("latency_ns", latency_ns, "L of LogGP: latency of a transfer", Range{0, 1'000'000'000});
+    visit("overhead_ns", overhead_ns, "o of LogGP: overhead of a transfer at either side", Range{0, 1'000'000'000});
+    visit("gap_ns", gap_ns, "g of LogGP: time from the end of a side's transfer to its next one",
+          Range{0, 1'000'000'000});
+    visit("ns_per_byte", ns_per_byte, "G of LogGP: time of a byte");
+    visit("reduction_ns", reduction_ns, "Time of the compute unit for each whole 100 bytes, in addition to 50 ns",
           Range{0, 1'000'000'000});
   }
 };

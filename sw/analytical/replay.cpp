@@ -396,7 +396,7 @@ std::vector<std::string> Replay::remarks() const {
         "ASTRA-sim reads beyond the list");
   }
   if (left_out_) {
-    remarks.emplace_back("collectives without involved_dim join the first four dimensions alone, as in ASTRA-sim");
+    remarks.emplace_back("collectives without involved_dim join only the first four dimensions, as in ASTRA-sim");
   }
   if (collectives_.mismatch()) {
     remarks.push_back(different_orders() + ", whose messages are the same");

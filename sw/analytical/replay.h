@@ -48,15 +48,16 @@ struct EndConfig {
 
   template <typename Visitor>
   void fields(Visitor&& visit) {
-    visit("roofline", roofline, "Compute nodes take the time of their operations and bytes, else their duration");
+    visit("roofline", roofline, "Compute nodes take the time of their operations and bytes; false: their duration");
     visit("replay_only", replay_only, "Every node takes its duration");
-    visit("peak_tflops", peak_tflops, "Of the roofline, in 10^12 operations a second", Range{0, 1'000'000'000'000});
-    visit("memory_GBps", memory_GBps, "Of the local memory, in 10^9 bytes a second", Range{0, 1'000'000'000'000});
+    visit("peak_tflops", peak_tflops, "Peak of the roofline, in 10^12 operations a second",
+          Range{0, 1'000'000'000'000});
+    visit("memory_GBps", memory_GBps, "Rate of the local memory, in 10^9 bytes a second", Range{0, 1'000'000'000'000});
     visit("remote_memory", remote_memory, "Who shares a remote memory");
-    visit("remote_latency_ns", remote_latency_ns, "Of a load or store", Range{0, 1'000'000'000'000});
-    visit("remote_GBps", remote_GBps, "Of a remote memory, in 10^9 bytes a second", Range{0, 1'000'000'000'000});
-    visit("ends_per_node", ends_per_node, "That share one, where it is a node's", Range{1, 1 << 24});
-    visit("bus", bus, "What messages pass within an end");
+    visit("remote_latency_ns", remote_latency_ns, "Latency of a load or store", Range{0, 1'000'000'000'000});
+    visit("remote_GBps", remote_GBps, "Rate of a remote memory, in 10^9 bytes a second", Range{0, 1'000'000'000'000});
+    visit("ends_per_node", ends_per_node, "Ends that share a remote memory of kind per-node", Range{1, 1 << 24});
+    visit("bus", bus, "Bus that messages pass within an end");
   }
 };
 

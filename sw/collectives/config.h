@@ -61,28 +61,29 @@ struct CommunicatorConfig {
     const std::string algorithms = names_for<Algorithm>().doc();
     visit("algorithm", algorithm, algorithms);
     visit("channels", channels,
-          "Rings side by side, each with its own part of every block; 0: 8 where nodes have more than "
-          "one accelerator, else 4",
+          "Rings side by side, each with its own part of every block; 0: 8 if nodes have more than one accelerator, "
+          "else 4",
           Range{0, 64});
     visit("order", order,
-          "ring: positions among so many neighbouring members each, in the order in which it passes them; empty: "
-          "their own",
+          "ring: order in which it passes each group of so many neighbouring members, as positions in the group; "
+          "empty: by their numbers",
           Range{0, 4095});
-    visit("chunk", chunk, "What travels round a ring as one message", Range{256, 1 << 30});
+    visit("chunk", chunk, "Bytes that travel around a ring as one message", Range{256, 1 << 30});
     visit("slots", slots, "Staging slots of a chunk each, per ring and member", Range{2, 1024});
     visit("queue_pairs", queue_pairs,
-          "Of a ring's connection between nodes: its chunks take turns, so that routing by hash has more to spread",
+          "Queue pairs of a ring's connection between nodes. Chunks take turns on them, so that routing by hash can "
+          "spread the load",
           Range{1, 128});
     visit("protocol", protocol,
-          "ring, tree, nccl: of NCCL's. simple; ll: each word has a flag, so that twice the bytes travel with fewer "
-          "waits; ll128: each line of 128 bytes has one of 8; automatic: as NCCL's cost model says, or simple unless "
-          "the algorithm is nccl");
-    visit("piece", piece, "The least that in-network collectives within and across nodes hand on at a time",
+          "NCCL's protocol for ring, tree and nccl. simple; ll: each word has a flag: twice the bytes, fewer waits; "
+          "ll128: each line of 128 bytes has a flag of 8; automatic: the choice of NCCL's cost model with nccl, else "
+          "simple");
+    visit("piece", piece, "Smallest piece that in-network collectives within and across nodes pass on",
           Range{256, 1LL << 40});
-    visit("pieces", pieces, "How many such pieces a buffer is cut into at the most", Range{1, 1024});
-    visit("entry", entry, "What the caller's library spends on a collective before its first request",
+    visit("pieces", pieces, "Most pieces that a buffer is cut into", Range{1, 1024});
+    visit("entry", entry, "Time that the caller's library spends on a collective before its first request",
           Range{0, 1'000'000'000});
-    visit("broadcast", broadcast, "By what a Broadcast runs, if not as the other collectives");
+    visit("broadcast", broadcast, "Algorithm of Broadcasts, if it differs from that of other collectives");
     sections.fields(visit);
   }
 };

@@ -111,15 +111,16 @@ struct CollectiveConfig {
     visit("scheduling", scheduling,
           "Which collective goes first: the latest, the earliest, or by the trace's priority");
     visit("optimization", optimization,
-          "baseline: an AllReduce of all in each dimension; localBWAware: ReduceScatters, an AllReduce, Allgathers");
+          "baseline: an AllReduce of the whole buffer in each dimension; localBWAware: ReduceScatters, one AllReduce, "
+          "then Allgathers");
     visit("inter_dimension", inter_dimension,
           "baseline: every chunk visits the dimensions in their order; themis: the least loaded first");
     visit("intra_dimension", intra_dimension, "Which of the chunks that wait for a dimension goes first");
     visit("splits", splits, "Chunks of a collective", Range{1, 1 << 20});
     visit("active_chunks", active_chunks, "Chunks in a dimension at a time", Range{1, 1 << 20});
-    visit("queues", queues, "Of a dimension, which share its active chunks; half of them go the other way round",
-          Range{1, 255});
-    visit("endpoint_delay", endpoint_delay, "Before each message, and at the end of a phase",
+    visit("queues", queues,
+          "Queues of a dimension, which share its active chunks; half of them go around the other way", Range{1, 255});
+    visit("endpoint_delay", endpoint_delay, "Delay before each message, and at the end of a phase",
           Range{0, 1'000'000'000'000});
   }
 

@@ -126,7 +126,7 @@ class Processor final : public sc_core::sc_module, public EventTarget {
       visit("cores", cores, "Cores that run firmware threads", Range{0, 1024});
       visit("threads", threads, "Hardware threads of each core, which share its pipeline and its port to memory",
             Range{1, 256});
-      visit("clock", clock, "Their clock", Range{1'000'000, 100'000'000'000});
+      visit("clock", clock, "Clock of the cores", Range{1'000'000, 100'000'000'000});
       visit("wake_cycles", wake_cycles, "Cycles from a completion's arrival to the thread that awaits it",
             Range{0, 1'000'000});
       visit("post_cycles", post_cycles, "Cycles to write a work request or command to a device", Range{0, 1'000'000});
@@ -135,11 +135,11 @@ class Processor final : public sc_core::sc_module, public EventTarget {
       visit("poll_cycles", poll_cycles, "Cycles to take a completion", Range{0, 1'000'000});
       visit("access_cycles", access_cycles, "Cycles that an access to shared memory waits after its turn at the port",
             Range{0, 1'000'000});
-      visit("port_cycles", port_cycles, "Cycles of its core's port to memory that such an access takes",
+      visit("port_cycles", port_cycles, "Cycles that such an access occupies its core's port to memory",
             Range{0, 1'000'000});
       visit("wait", wait, "How a thread waits for completions: until an event wakes it, or by polling");
       visit("placement", placement,
-            "Where several threads run: spread over the cores, or packed on as few as hold them");
+            "Where several threads run: spread over the cores, or packed onto as few cores as hold them");
       visit("completion_queue_depth", completion_queue_depth,
             "Completions that a queue holds until firmware takes them; 0: any number", Range{0, 16'000'000});
     }

@@ -7,9 +7,9 @@
 #include <stdexcept>
 #include <vector>
 
-#include "traces/files/file_kind.h"
 #include "traces/files/format_error.h"
 #include "traces/files/input_file.h"
+#include "traces/files/kind/file_kind.h"
 
 namespace weft::models {
 namespace {

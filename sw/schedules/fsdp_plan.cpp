@@ -37,7 +37,7 @@ void check_linear(const FsdpConfig& config, const models::Transformer& model) {
     throw ConfigError("workload.linear", "a workload.parameter_type of 16 bits with float8");
   }
   if (model.encoder > 0 || model.relative > 0) {
-    throw ConfigError("workload.linear", "with float8 a model of a decoder alone, without relative positions");
+    throw ConfigError("workload.linear", "with float8 a decoder-only model, without relative positions");
   }
 }
 

@@ -52,12 +52,12 @@ struct FsdpConfig {
           "How elementwise work is cut into kernels: eager, with norms in one kernel, blocks compiled as torchtitan "
           "does, or all fused");
     visit("code", code,
-          "Whose operators, where they are not fused: llama, its reference code, as torchtitan; fms, IBM's "
+          "Origin of the operators that are not fused: llama, Llama's reference code, as in torchtitan; fms, IBM's "
           "foundation-model-stack");
-    visit("attention", attention, "Attention kernel: flash-2, as PyTorch calls by itself, or flash-3");
+    visit("attention", attention, "Attention kernel: flash-2, PyTorch's default, or flash-3");
     visit("linear", linear,
-          "Products of blocks' linear layers: plain, in the type of parameters, or float8 with scales by tensor, in "
-          "which weights are gathered, too");
+          "Products of blocks' linear layers. plain: in the type of parameters; float8: with a scale for each tensor; "
+          "weights are gathered in float8, too");
     visit("steps", steps, "Training steps to run", Range{1, 1000});
     visit(
         "shards", shards,
@@ -69,16 +69,17 @@ struct FsdpConfig {
     visit("backward_prefetch", backward_prefetch, "The same in the backward pass", Range{0, 64});
     visit("limit_all_gathers", limit_all_gathers, "Blocks gathered and not yet freed", Range{1, 64});
     visit("separate_streams", separate_streams,
-          "ReduceScatter beside Allgather, on a communicator of its own; else one after the other, as issued");
+          "ReduceScatters run beside Allgathers, on their own communicator; false: one after the other, as issued");
     visit("parameter_type", parameter_type, "Element type of gathered parameters");
     visit("reduce_type", reduce_type, "Element type in which gradients are summed");
     visit("flat_parameters", flat_parameters,
-          "A unit's parameters are one, gathered into its place, as in FSDP1, or each by itself, as in FSDP2");
+          "A unit's parameters are one tensor, gathered in place, as in FSDP1; false: each parameter by itself, as in "
+          "FSDP2");
     visit("copies", copies,
           "Kernels around collectives: casts of shards and of their sums, copies into and out of buffers, or with flat "
           "parameters concatenation and division of gradients");
     visit("optimizer", optimizer, "Adam on the shards at the end of a step");
-    visit("offload", offload, "What lies in remote memory and comes when it is needed");
+    visit("offload", offload, "What is kept in remote memory and loaded when it is needed");
   }
 };
 

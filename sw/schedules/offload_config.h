@@ -18,7 +18,7 @@ struct OffloadConfig {
     visit("activations", activations, "Activations of blocks go to remote memory after the forward pass");
     visit("optimizer", optimizer, "The moments of Adam lie in remote memory");
     visit("buffers", buffers, "Blocks whose activations have room in the accelerator's memory", Range{2, 1024});
-    visit("piece", piece, "Moments that are loaded, updated and stored at a time", Range{256, 1LL << 40});
+    visit("piece", piece, "Bytes of moments that are loaded, updated and stored at a time", Range{256, 1LL << 40});
   }
 };
 

@@ -21,11 +21,9 @@ struct SteadyConfig {
   void fields(Visitor&& visit) {
     visit(
         "tolerance", tolerance,
-        "Blocks of a pass are left out once they repeat: the last two periods of the last rank, and the mean times for "
-        "which ranks waited, differ by no more than this share of a period, such as 0.001 or \"0.1%\"; 0: all are "
-        "simulated",
+        R"(Blocks of a pass are left out once they repeat within this share of a period, such as 0.001 or "0.1%". Compared are the last two periods of the last rank, and the mean times that ranks waited; 0: all are simulated)",
         Range{0, 1});
-    visit("verify", verify, "Simulate what would be left out, and tell how far off it would have been");
+    visit("verify", verify, "Simulate what would be left out, and report how far off the result would have been");
   }
 };
 

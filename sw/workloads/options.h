@@ -45,14 +45,14 @@ struct StepOptions {
 
   template <typename Visitor>
   void fields(Visitor&& visit) {
-    visit("model", model,
-          "A transformer of a decoder alone (weft models), or a file with one: my.json, or my.csv:NAME");
+    visit("model", model, "A decoder-only transformer (weft models), or a file with one: my.json, or my.csv:NAME");
     visit("parallel", parallel,
           "Degrees, such as tp=8,pp=4: tensor tp, context cp, expert ep, fully sharded fsdp, data dp, pipeline pp");
-    visit("schedule", schedule, "Of the pipeline");
+    visit("schedule", schedule, "Schedule of the pipeline");
     visit("virtual_stages", virtual_stages, "Chunks of layers on a stage, interleaved", Range{1, kMostLayers});
-    visit("microbatches", microbatches, "Of a step; 0: as many as pipeline stages", Range{0, kMostMicrobatches});
-    visit("batch", batch, "Sequences of a step, of all ranks; 0: one a microbatch", Range{0, kMostSequences});
+    visit("microbatches", microbatches, "Microbatches of a step; 0: as many as pipeline stages",
+          Range{0, kMostMicrobatches});
+    visit("batch", batch, "Sequences of a step, over all ranks; 0: one in each microbatch", Range{0, kMostSequences});
     visit("sequence", sequence, "Tokens of a sequence; 0: the network's own", Range{0, kMostSequences});
     visit("layers", layers, "Blocks; 0: the network's own", Range{0, kMostLayers});
     visit("parameter_type", parameter_type, "Element type of parameters, activations and gradients");
@@ -61,17 +61,18 @@ struct StepOptions {
           "Norms and residual sums are cut along the sequence among the ranks of tp");
     visit("recompute", recompute, "Activations of blocks that are computed again");
     visit("fusion", fusion, "How elementwise work is cut into kernels, as for kind fsdp");
-    visit("code", code, "Whose operators, where they are not fused, as for kind fsdp");
-    visit("attention", attention, "Attention kernel: flash-2, as PyTorch calls by itself, or flash-3");
+    visit("code", code, "Origin of the operators that are not fused, as for kind fsdp");
+    visit("attention", attention, "Attention kernel: flash-2, PyTorch's default, or flash-3");
     visit("linear", linear,
-          "Products of blocks' linear layers: plain, in the type of parameters, or float8 with scales by tensor, in "
-          "which weights and tokens are gathered, too");
+          "Products of blocks' linear layers. plain: in the type of parameters; float8: with a scale for each tensor; "
+          "weights and tokens are gathered in float8, too");
     visit("weight_gradients", weight_gradients,
-          "Computed beside the sums of inputs' gradients among the ranks of tp, or before them");
+          "When weights' gradients are computed: beside the sums of inputs' gradients among the ranks of tp, or before "
+          "them");
     visit("async_tensor_parallel", async_tensor_parallel,
-          "Blocks' products beside Allgathers and ReduceScatters of tokens in chunks, each sent by itself meanwhile");
-    visit("copies", copies, "Kernels that copy into and out of collectives' buffers, as FSDP2 and DTensor have");
-    visit("experts", experts, "In place of each MLP; 0: the MLP itself", Range{0, kMostLayers});
+          "Products beside Allgathers and ReduceScatters of tokens are cut into chunks, and chunks are sent meanwhile");
+    visit("copies", copies, "Kernels copy into and out of collectives' buffers, as in FSDP2 and DTensor");
+    visit("experts", experts, "Experts in place of each MLP; 0: the MLP itself", Range{0, kMostLayers});
     visit("top_k", top_k, "Experts that a token goes to", Range{1, kMostLayers});
     visit("prefetch", prefetch, "With fsdp, units whose Allgather is issued ahead", Range{1, kMostPrefetch});
     visit("steps", steps, "Training steps", Range{1, kMostSteps});

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -57,6 +58,17 @@ class CliTest : public testing::Test {
   void write(const std::string& name, const std::string& text) { std::ofstream(folder_ / name) << text; }
 
   Ran weft(const std::string& arguments) { return run(WEFT_BINARY " " + arguments); }
+
+  /// What it prints with --json; null if it fails, which is reported.
+  nlohmann::json weft_json(const std::string& arguments) {
+    const Ran ran = weft(arguments + " --json");
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    return ran.code == 0 ? nlohmann::json::parse(ran.out) : nlohmann::json();
+  }
+  /// Of a run, which draws nothing.
+  nlohmann::json run_json(const std::string& arguments) {
+    return weft_json("run " + arguments + " --timeline-ranks 0");
+  }
 
   /// Of a shell.
   Ran run(const std::string& what) {

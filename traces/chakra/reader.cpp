@@ -9,7 +9,7 @@
 
 #include "traces/chakra/json/trace.h"
 #include "traces/chakra/message.h"
-#include "traces/files/file_kind.h"
+#include "traces/files/kind/file_kind.h"
 
 namespace weft::chakra {
 namespace {

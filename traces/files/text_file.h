@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "traces/files/file_kind.h"
 #include "traces/files/input_file.h"
+#include "traces/files/kind/file_kind.h"
 
 namespace weft::traces {
 

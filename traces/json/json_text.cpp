@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "traces/files/file_kind.h"
+#include "traces/files/kind/file_kind.h"
 #include "traces/json/json_depth.h"
 
 namespace weft::traces {

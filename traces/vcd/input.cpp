@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "traces/files/file_kind.h"
 #include "traces/files/format_error.h"
 #include "traces/files/input_file.h"
+#include "traces/files/kind/file_kind.h"
 #include "traces/files/program.h"
 #include "traces/files/whole_file.h"
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <system_error>
 
-#include "traces/files/file_kind.h"
+#include "traces/files/kind/file_kind.h"
 #include "traces/vcd/reader.h"
 
 namespace weft::vcd {

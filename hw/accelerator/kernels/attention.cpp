@@ -20,7 +20,7 @@ void check(const FlashAttention& shape, std::int64_t keys) {
     throw std::invalid_argument("attention: expected operands in bf16, fp16 or fp8");
   }
   if (shape.type == DataType::kFp8 && shape.backward) {
-    throw std::invalid_argument("attention: the gradient is for 16 bits alone");
+    throw std::invalid_argument("attention: the gradient exists only for 16 bits");
   }
   if (shape.causal && keys < shape.seq) {
     throw std::invalid_argument("attention: some causal queries see no key, for keys are fewer than queries");

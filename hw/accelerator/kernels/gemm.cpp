@@ -214,7 +214,7 @@ KernelWork kernel_work(const ComputeConfig& config, const Gemm& shape, GemmPlan*
     throw std::invalid_argument("gemm: sparse operands need tensor cores, which fp32 does not use");
   }
   if (shape.sparse && shape.type == DataType::kFp64) {
-    throw std::invalid_argument("gemm: tensor cores multiply fp64 dense alone");
+    throw std::invalid_argument("gemm: tensor cores multiply fp64 only dense");
   }
   if (shape.sparse && config.sparsity <= 1) {
     throw std::invalid_argument("gemm: this part has no sparse products (its sparsity is 1)");

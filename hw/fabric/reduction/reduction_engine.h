@@ -48,11 +48,13 @@ class ReductionEngine {
     void fields(Visitor&& visit) {
       visit("stall", stall,
             "While the output is blocked: rigid, nothing inside moves; elastic, beats close up until `depth` is full");
-      visit("queue", queue, "Of an operand, that an input takes before the other operands of its chunk are there",
+      visit("queue", queue,
+            "Bytes of an operand that an input accepts before the other operands of its chunk have arrived",
             Range{0, 1 << 24});
-      visit("registered", registered, "A place that leaves the queue is free from the next cycle on");
+      visit("registered", registered, "A freed place of the queue is available from the next cycle on");
       visit("fall_through", fall_through,
-            "A beat passes an empty queue in the cycle in which it is taken, else it spends one of the latency there");
+            "A beat passes an empty queue in the cycle in which it is accepted; false: it spends one cycle of the "
+            "latency there");
       visit("depth", depth,
             "Elastic: operand bytes of a child inside, beyond its queue; 0: as many as the latency fills",
             Range{0, 1 << 24});
@@ -80,36 +82,35 @@ class ReductionEngine {
 
     template <typename Visitor>
     void fields(Visitor&& visit) {
-      visit("trees", trees, "Reduction trees that pass through one switch at a time; 0: it cannot reduce",
+      visit("trees", trees, "Reduction trees that pass through one switch at a time; 0: the switch cannot reduce",
             Range{0, 1 << 16});
-      visit("chunks", chunks, "Chunks that are open in one switch, over all trees: its operand buffers",
+      visit("chunks", chunks, "Operand buffers of one switch: chunks that are open at a time, over all trees",
             Range{1, 1 << 24});
       visit("implementation", implementation,
-            "What adds: model, or a block of RTL by its name; rtl is the one that comes with Weft. RTL takes its time "
-            "from its clock, not from the fields below that one");
+            "What adds: model, or the name of a block of RTL (rtl comes with Weft). RTL takes its time from clock, not "
+            "from the fields below clock");
       visit("switches", switches,
-            "Names of the switches that have it, such as spine0, while the others have the model; empty: all");
-      visit("clock", clock, "Of the adders", kClocks);
+            "Names of the switches that have it, such as spine0; the others have the model; empty: all have it");
+      visit("clock", clock, "Clock of the adders", kClocks);
       visit("fp32", fp32, "Operand bytes that a port's adder takes each cycle", Range{1, 1 << 16});
       visit("fp16", fp16, "The same for fp16", Range{1, 1 << 16});
       visit("bf16", bf16, "The same for bf16", Range{1, 1 << 16});
       visit("int32", int32, "The same for int32", Range{1, 1 << 16});
       visit("low_latency_bytes", low_latency_bytes, "The same for any type in a low-latency tree", Range{1, 1 << 16});
-      visit("latency", latency, "Through the adders of a streaming tree", Range{0, 100'000'000});
+      visit("latency", latency, "Time through the adders of a streaming tree", Range{0, 100'000'000});
       visit("low_latency", low_latency, "The same for a low-latency tree, from the last byte on",
             Range{0, 100'000'000});
       visit("operand_buffer", operand_buffer,
-            "For operands of a port that wait for their turn in the adders; what is more keeps its place in the input "
-            "buffer of its link, and the credit. 0: as much as open chunks need",
+            "Buffer of a port for operands that wait for the adders. Operands beyond it stay in the input buffer of "
+            "the link and keep their credit. 0: as much as open chunks need",
             Range{0, 1LL << 40});
       visit("sum_buffer", sum_buffer,
-            "For sums that wait for outputs of the switch; while it is full the adders' output is blocked. 0: without "
-            "limit",
+            "Buffer for sums that wait for outputs of the switch. While it is full, the adders' output is blocked. 0: "
+            "no limit",
             Range{0, 1LL << 40});
-      visit(
-          "pipeline", pipeline,
-          "How the adders of the model hold beats back where one of these buffers is bounded. Without, nothing blocks "
-          "them, and this has no effect");
+      visit("pipeline", pipeline,
+            "How the model's adders hold back beats if one of these buffers is limited. Without a limit nothing blocks "
+            "the adders, and pipeline has no effect");
     }
 
     /// Whether something can hold the adders up.

@@ -25,14 +25,13 @@ struct ArbiterConfig {
 
   template <typename Visitor>
   void fields(Visitor&& visit) {
-    visit(
-        "implementation", implementation,
-        "What chooses: model, when an output needs it; clocked, by the same rule at the edges of a clock, behind pins; "
-        "or a block of RTL by its name, of which rtl is the one that comes with Weft. With a clock it takes its time "
-        "from that, not from `arbitration`");
+    visit("implementation", implementation,
+          "What chooses. model: the model, whenever an output needs a packet; clocked: the same rule behind pins, at "
+          "the edges of a clock; or the name of a block of RTL (rtl comes with Weft). clocked and RTL take their time "
+          "from the clock, not from `arbitration`");
     visit("switches", switches,
-          "Names of the switches that have it, such as spine0, while the others have the model; empty: all");
-    visit("clock", clock, "Of clocked and of RTL", Range{1'000'000, 100'000'000'000});
+          "Names of the switches that have it, such as spine0; the others have the model; empty: all have it");
+    visit("clock", clock, "Clock of clocked and of RTL", Range{1'000'000, 100'000'000'000});
   }
 
   [[nodiscard]] bool has_pins() const { return implementation != ArbiterConfig().implementation; }

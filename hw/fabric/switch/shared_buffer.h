@@ -34,11 +34,10 @@ class SharedBuffer {
     template <typename Visitor>
     void fields(Visitor&& visit) {
       visit("shared", shared, "pfc and lossy: packet memory that all inputs and lanes share", Range{0, 1LL << 40});
-      visit("alpha", alpha, "pfc and lossy: how much of what is free of it a lane may hold, as a share",
-            Range{0, 1024});
+      visit("alpha", alpha, "pfc and lossy: share of the free packet memory that a lane may hold", Range{0, 1024});
       visit("headroom", headroom,
-            "pfc: for what arrives before a pause takes effect, for each input and lane; 0B: what the links take, "
-            "160KiB at the least",
+            "pfc: memory of each input and lane for packets that arrive before a pause takes effect; 0B: what the "
+            "links need, at least 160KiB",
             Range{0, 1LL << 40});
       visit("resume", resume, "pfc: how far below its limit a lane must fall before its sender may go on",
             Range{0, 1LL << 40});

@@ -31,8 +31,8 @@ struct Stage {
 
   template <typename Visitor>
   void fields(Visitor&& visit) {
-    visit("latency", latency, "From its start to its end for one packet", Range{0, 100'000'000});
-    visit("interval", interval, "Between the starts of two packets of one port", Range{0, 100'000'000});
+    visit("latency", latency, "Time of the stage for one packet", Range{0, 100'000'000});
+    visit("interval", interval, "Time between the starts of two packets of one port", Range{0, 100'000'000});
   }
 };
 
@@ -47,7 +47,7 @@ struct MarkingConfig {
   void fields(Visitor&& visit) {
     visit("min", min, "Bytes queued for an output from which packets are marked; 0: never", Range{0, 1LL << 40});
     visit("max", max, "Bytes queued from which every packet is marked", Range{0, 1LL << 40});
-    visit("probability", probability, "Share marked just below that", Range{0, 1});
+    visit("probability", probability, "Share of packets marked just below max", Range{0, 1});
   }
 };
 
@@ -59,9 +59,9 @@ struct SwitchPower {
 
   template <typename Visitor>
   void fields(Visitor&& visit) {
-    visit("bit", bit, "Energy of a bit that leaves it, header included");
-    visit("idle", idle, "Drawn all the time, without what ports draw");
-    visit("port", port, "Drawn all the time by each port that is wired, without its transceiver");
+    visit("bit", bit, "Energy of a bit that leaves the switch, header included");
+    visit("idle", idle, "Power drawn all the time, without the ports");
+    visit("port", port, "Power that each wired port draws all the time, without its transceiver");
   }
 };
 
@@ -112,26 +112,28 @@ class Switch final : public AnySwitch, public EventTarget {
 
     template <typename Visitor>
     void fields(Visitor&& visit) {
-      visit("latency", latency, "First byte in to first byte out of an idle switch, beyond that of the stages",
+      visit("latency", latency, "First byte in to first byte out of an idle switch, beyond the latency of its stages",
             Range{0, 100'000'000});
-      visit("parse", parse, "Header into fields");
-      visit("route", route, "Output and lane from the destination");
-      visit("admission", admission, "A place in the buffer");
-      visit("arbitration", arbitration, "The choice of the next packet of an output");
-      visit("arbiter", arbiter, "What makes that choice");
-      visit("crossbar", crossbar, "From input to output");
-      visit("egress", egress, "Rewriting, and to the wire");
-      visit("speedup", speedup, "Rate at which an input passes the crossbar, of its output's; 0: without limit",
+      visit("parse", parse, "Parsing of the header");
+      visit("route", route, "Choice of output and lane by the destination");
+      visit("admission", admission, "Admission to the buffer");
+      visit("arbitration", arbitration, "Choice of an output's next packet");
+      visit("arbiter", arbiter, "Unit that makes that choice");
+      visit("crossbar", crossbar, "Way from input to output");
+      visit("egress", egress, "Rewriting of the packet, and its way to the wire");
+      visit("speedup", speedup,
+            "Rate at which an input passes the crossbar, as a multiple of its output's rate; 0: no limit",
             Range{0, 1024});
       visit("flow_queues", flow_queues,
-            "Queues of an output and lane among which flows are spread by hash and which take turns; 0: inputs do",
+            "Queues of each output and lane. Flows are spread over them by hash, and they take turns; 0: inputs take "
+            "turns",
             Range{0, 1 << 15});
       visit("weights", weights, "Shares of the lanes in an output, in KiB a turn; empty: packet by packet in turn",
             Range{1, 1 << 16});
-      visit("buffer", buffer, "Packet memory, where the links have no credits");
+      visit("buffer", buffer, "Packet memory, if the links have no credits");
       visit("marking", marking, "Explicit congestion notification");
-      visit("reduction", reduction, "The engine that adds packets up");
-      visit("power", power, "What it draws");
+      visit("reduction", reduction, "The engine that adds packets");
+      visit("power", power, "Power and energy");
       const std::string implementations = names_for<SwitchModel>().doc();
       visit("implementation", implementation, implementations);
       sections.fields(visit);

@@ -8,20 +8,20 @@
 
 namespace weft::fabric {
 
-/// What one asks about a network before any packet moves.
+/// Properties of a network that are known before any packet moves.
 struct Measures {
   std::size_t ends = 0;
   std::size_t switches = 0;
   std::size_t links = 0;     ///< between switches, both directions as one
-  int diameter = 0;          ///< most links on a shortest way from end to end, those of the ends included
-  double average_hops = 0;   ///< links on a shortest way, over all pairs of two ends
-  bool all_pairs = true;     ///< else ways from a sample of 1024 switches were measured
-  Rate bisection;            ///< one way, across the cut
+  int diameter = 0;          ///< most links on a shortest path from end to end, including those of the ends
+  double average_hops = 0;   ///< links on a shortest path, the mean over all pairs of two ends
+  bool all_pairs = true;     ///< else paths from a sample of 1024 switches were measured
+  Rate bisection;            ///< in one direction, across the cut
   std::string bisection_by;  ///< which cut it is
 };
 
-/// Measures shortest ways in closed form where there are coordinates (distances in the dimensions add up), else by
-/// breadth-first search; routes up-down and valiant are longer than these.
+/// Measures shortest paths: in closed form with coordinates (distances in the dimensions add up), else by breadth-first
+/// search. Routes of up-down and valiant are longer.
 ///
 /// Bisection bandwidth is the smallest capacity of a cut that halves the ends, over these halves: with coordinates,
 /// straight cuts across each dimension (exact for tori, meshes and HyperX whose size in some dimension is even; Dally

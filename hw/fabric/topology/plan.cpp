@@ -103,7 +103,7 @@ int Plan::first_loss() const {
 }
 
 void Plan::require_no_loss() const {
-  const std::string why = ": the network adds packets up, and nobody sends an operand again";
+  const std::string why = ": the network adds packets, and nothing sends an operand again";
   for (const Topology::Node& node : topology_.switches) {
     for (const Topology::Neighbour& port : node.ports) {
       if (topology_.link_of(port).flow_control != FlowControl::kLossy) continue;

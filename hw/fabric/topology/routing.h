@@ -112,11 +112,11 @@ class alignas(64) Routes {
 
   /// Lanes that change from hop to hop; without it a packet keeps the lane that it was sent on.
   void change_lanes(std::vector<PortLanes> ports) { ports_ = std::move(ports), lanes_change_ = true; }
-  /// Sends each packet by way of a place drawn from `seed`, its flow and its number. In a grid the way there has lanes
-  /// from 0 and the way on has lanes from `second_lane`; a dragonfly tells them apart by its global links.
+  /// Sends each packet through a place drawn from `seed`, its flow and its number. In a grid the path there has lanes
+  /// from 0 and the path from there has lanes from `second_lane`; a dragonfly tells them apart by its global links.
   void detour(std::uint64_t seed, std::uint8_t second_lane);
-  /// Chooses by a hash of its own among equal ways (`ecmp`): were it the next switch's as well, flows that share a link
-  /// would share the next one, and others never meet. `seed` is not that of detours, of which there are none then.
+  /// Chooses by a hash of its own among equal paths (`ecmp`): were it the next switch's as well, flows that share a
+  /// link would share the next one, and others never meet. `seed` is not that of detours, of which there are none then.
   void hash_by(std::uint64_t seed) { seed_ = seed; }
 
   [[nodiscard]] bool adaptive() const { return policy_ == Policy::kAdaptive; }

@@ -39,9 +39,10 @@ struct EccConfig {
   void fields(Visitor&& visit) {
     visit("mode", mode,
           "off; sideband: check bits have pins or arrays of their own; inline: they are bursts among the data");
-    visit("covers", covers, "inline: bursts of data to one of check bits, 1 below a power of two", Range{1, 63});
+    visit("covers", covers, "inline: bursts of data for each burst of check bits; 1 below a power of two",
+          Range{1, 63});
     visit("cache", cache, "inline: bursts of check bits that a pseudo channel's controller keeps", Range{1, 1024});
-    visit("latency", latency, "Between a burst and its corrected data, beside what the device's latency has",
+    visit("latency", latency, "Time from a burst to its corrected data, beyond the device's latency",
           Range{0, 1'000'000});
   }
 };
@@ -71,11 +72,12 @@ struct ControllerConfig {
     visit("write_high", write_high, "Percent of the write queue at which writes go before reads", Range{1, 100});
     visit("write_low", write_low, "Percent of the write queue at which reads go before writes again", Range{0, 99});
     visit("hit_cap", hit_cap, "Row hits that may pass over an older request of their bank", Range{1, 1 << 20});
-    visit("page", page, "When a row is closed that no waiting request needs");
-    visit("refresh", refresh, "All banks of a pseudo channel at once, one after the other, or none");
+    visit("page", page, "When to close a row that no waiting request needs");
+    visit("refresh", refresh,
+          "How to refresh: all banks of a pseudo channel at once, one bank after the other, or none");
     visit("refresh_postpone", refresh_postpone, "All-bank refreshes that may wait for a pause", Range{0, 8});
     visit("refresh_stagger", refresh_stagger, "Whether pseudo channels refresh at different times");
-    visit("latency", latency, "What the controller adds to a request", Range{0, 1'000'000});
+    visit("latency", latency, "Time that the controller adds to a request", Range{0, 1'000'000});
     visit("ecc", ecc, "Error correction");
   }
   /// Throws ConfigError; `path` is where the controller stands.

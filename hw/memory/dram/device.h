@@ -35,16 +35,16 @@ struct Geometry {
 
   template <typename Visitor>
   void fields(Visitor&& visit) {
-    visit("channels", channels, "Channels, which share nothing", Range{1, 1024});
+    visit("channels", channels, "Channels; they share nothing", Range{1, 1024});
     visit("pseudo_channels", pseudo_channels,
-          "Pseudo channels of a channel: they share its command buses and have data of their own",
+          "Pseudo channels of a channel; they share its command buses and have their own data pins",
           Range{1, kMaxPseudoChannels});
     visit("stack_ids", stack_ids, "Groups of dies that share a pseudo channel (ranks)", Range{1, 16});
     visit("bank_groups", bank_groups, "Bank groups of a stack id", Range{1, 16});
     visit("banks", banks, "Banks of a bank group", Range{1, 16});
     visit("rows", rows, "Rows of a bank", Range{1, 1LL << 24});
     visit("columns", columns, "Bursts of a row", Range{1, 4096});
-    visit("burst", burst, "What one read or write moves", Range{1, 4096});
+    visit("burst", burst, "Bytes that one read or write moves", Range{1, 4096});
   }
   [[nodiscard]] int groups() const { return stack_ids * bank_groups; }  ///< of a pseudo channel
   [[nodiscard]] int all_banks() const { return groups() * banks; }      ///< of a pseudo channel
@@ -87,7 +87,7 @@ struct Timing {
     constexpr Range kClocks{0, 1 << 20};
     visit("clock", clock, "tCK", Range{100, 100'000});
     visit("bl", bl, "Clocks of a burst on the data pins", Range{1, 64});
-    visit("cl", cl, "CL, in clocks as all that follow: read to its data", kClocks);
+    visit("cl", cl, "CL: read to its data; in clocks, like all fields below", kClocks);
     visit("cwl", cwl, "CWL: write to its data", kClocks);
     visit("rcdrd", rcdrd, "tRCDRD: activate to read", kClocks);
     visit("rcdwr", rcdwr, "tRCDWR: activate to write", kClocks);
@@ -101,13 +101,13 @@ struct Timing {
     visit("ccdr", ccdr, "tCCDR: column commands of two stack ids", kClocks);
     visit("rrds", rrds, "tRRDS: activates of two bank groups", kClocks);
     visit("rrdl", rrdl, "tRRDL: activates of one bank group", kClocks);
-    visit("faw", faw, "tFAW: in which a pseudo channel has four activates at most", kClocks);
+    visit("faw", faw, "tFAW: window in which a pseudo channel has at most four activates", kClocks);
     visit("wtrs", wtrs, "tWTRS: end of write data to read of another bank group", kClocks);
     visit("wtrl", wtrl, "tWTRL: end of write data to read of the same bank group", kClocks);
     visit("rtw", rtw, "tRTW: read to write", kClocks);
     visit("rfc", rfc, "tRFC: all-bank refresh to activate", kClocks);
     visit("refi", refi, "tREFI: between all-bank refreshes, up to 85 degrees", Range{1, 1 << 18});
-    visit("rfcpb", rfcpb, "tRFCpb: per-bank refresh to activate of that bank; 0: it has no such refresh", kClocks);
+    visit("rfcpb", rfcpb, "tRFCpb: per-bank refresh to activate of that bank; 0: no per-bank refresh", kClocks);
     visit("rrefd", rrefd, "tRREFD: per-bank refresh to activate or refresh of another bank", kClocks);
     visit("activate_slots", activate_slots, "Clocks of the channel's row bus that an activate takes", Range{1, 16});
     visit("precharge_slots", precharge_slots, "Clocks of the row bus that a precharge or refresh takes", Range{1, 16});
@@ -129,13 +129,13 @@ struct CommandEnergy {
 
   template <typename Visitor>
   void fields(Visitor&& visit) {
-    visit("activate", activate, "Of an activate and its precharge");
-    visit("read", read, "Of a burst read, without the pins");
-    visit("write", write, "Of a burst written, without the pins");
-    visit("refresh", refresh, "Of an all-bank refresh");
-    visit("refresh_bank", refresh_bank, "Of a per-bank refresh");
-    visit("io_per_bit", io_per_bit, "Of a bit on the pins");
-    visit("background", background, "Of a pseudo channel that does nothing");
+    visit("activate", activate, "Energy of an activate and its precharge");
+    visit("read", read, "Energy of reading a burst, without the pins");
+    visit("write", write, "Energy of writing a burst, without the pins");
+    visit("refresh", refresh, "Energy of an all-bank refresh");
+    visit("refresh_bank", refresh_bank, "Energy of a per-bank refresh");
+    visit("io_per_bit", io_per_bit, "Energy of a bit on the pins");
+    visit("background", background, "Power of a pseudo channel that does nothing");
   }
 };
 
@@ -148,11 +148,11 @@ struct Device {
 
   template <typename Visitor>
   void fields(Visitor&& visit) {
-    visit("geometry", geometry, "What it is made of");
-    visit("timing", timing, "Distances of commands");
+    visit("geometry", geometry, "Channels, banks, rows and columns");
+    visit("timing", timing, "Minimum distances between commands");
     visit("energy", energy, "Energy of commands");
-    visit("temperature", temperature,
-          "Degrees Celsius: above 85 it is refreshed twice as often, above 95 four times as often", Range{0, 105});
+    visit("temperature", temperature, "Degrees Celsius: above 85 refreshes are twice as frequent, above 95 four times",
+          Range{0, 105});
   }
   /// The same device at another clock: a burst, distances of column commands and slots of buses stay as they are in
   /// clocks, all else in nanoseconds, rounded up to clocks, and tREFI down.

@@ -28,10 +28,10 @@ struct MemoryConfig {
           "Which bits of an address choose what: burst, 128B, or a list from the lowest bit up, such as "
           "offset:5,pseudo_channel:1,bank_group:2,column:5,bank:2,stack_id:1,row");
     visit("hash", hash,
-          "Which fields bits of the row are mixed into: off, row (all that choose a bank), or a list such as "
+          "Fields into which bits of the row are mixed: off, row (all that choose a bank), or a list such as "
           "bank_group^row:0,bank^row:2");
-    visit("stacks", stacks, "Stacks of that device, side by side: any number", Range{1, 64});
-    visit("stack_interleave", stack_interleave, "Bytes in one stack before the next one's begin; a power of two",
+    visit("stacks", stacks, "Stacks of that device, side by side", Range{1, 64});
+    visit("stack_interleave", stack_interleave, "Bytes in one stack before the next stack begins; a power of two",
           Range{64, 1 << 20});
   }
   [[nodiscard]] int channels() const { return stacks * device.geometry.channels; }

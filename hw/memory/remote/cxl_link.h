@@ -56,9 +56,9 @@ class CxlLink final : public sc_core::sc_module, public EventTarget {
     void fields(Visitor&& visit) {
       visit("rate", rate, "Bits per second in each direction after line coding, flits and all",
             Range{1'000'000'000, 1'000'000'000'000'000});
-      visit("flit", flit, "How it cuts what it carries");
+      visit("flit", flit, "Size of its flits");
       visit("latency", latency, "One way, with the ports at both ends", Range{0, 1'000'000'000});
-      visit("outstanding", outstanding, "Requested and not answered, of this link", Range{64, 1LL << 40});
+      visit("outstanding", outstanding, "Bytes requested over this link and not yet answered", Range{64, 1LL << 40});
       visit("bit", bit, "Energy of a bit on the wire, of sender and receiver together");
     }
   };

@@ -41,9 +41,9 @@ class CxlPool final : public sc_core::sc_module, public RemoteTarget {
       visit("sharers", sharers, "Accelerators that share a pool", Range{1, 4096});
       visit("path", path, "near: a link leads to the memory; far: a link, a switch and another link");
       visit("devices", devices, "Memory devices of a pool; near: one, with a head for each accelerator", Range{1, 256});
-      visit("link", link, "From an accelerator");
-      visit("switch", switch_config, "far: between the accelerators' links and the devices'");
-      visit("device_link", device_link, "far: from the switch to a device");
+      visit("link", link, "Link from an accelerator");
+      visit("switch", switch_config, "far: switch between the accelerators' links and those of the devices");
+      visit("device_link", device_link, "far: link from the switch to a device");
       visit("device", device, "Each memory device");
     }
   };

@@ -35,7 +35,7 @@ class CxlSwitch final : public sc_core::sc_module, public EventTarget {
 
     template <typename Visitor>
     void fields(Visitor&& visit) {
-      visit("latency", latency, "From port to port, each way", Range{0, 1'000'000'000});
+      visit("latency", latency, "Time from port to port, each way", Range{0, 1'000'000'000});
       visit("idle", idle, "Power drawn all the time");
     }
   };

@@ -63,9 +63,9 @@ class RemoteDma final : public sc_core::sc_module, public EventTarget {
 
     template <typename Visitor>
     void fields(Visitor&& visit) {
-      visit("outstanding", outstanding, "Chunks that an accelerator has under way, of loads and again of stores",
+      visit("outstanding", outstanding, "Chunks of loads that an accelerator has under way, and as many of stores",
             Range{1, 1 << 16});
-      visit("overhead", overhead, "From a command to its first chunk", Range{0, 1'000'000'000});
+      visit("overhead", overhead, "Time from a command to its first chunk", Range{0, 1'000'000'000});
     }
   };
   struct Counters {

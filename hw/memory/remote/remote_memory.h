@@ -79,12 +79,12 @@ class RemoteMemory final : public sc_core::sc_module, public EventTarget, public
     template <typename Visitor>
     void fields(Visitor&& visit) {
       visit("groups", groups, "Memory groups", Range{1, 1 << 16});
-      visit("switches", switches, "Switches outside of the nodes, which the groups are shared out to",
+      visit("switches", switches, "Switches outside the nodes; the groups are shared out among them",
             Range{1, 1 << 12});
-      visit("out_node", out_node, "From such a switch to a node, each way", Range{1'000'000, 1LL << 60});
-      visit("out_node_latency", out_node_latency, "Of such a link with its switch", Range{0, 1'000'000'000});
-      visit("in_node", in_node, "From a node's fabric to an accelerator, each way", Range{1'000'000, 1LL << 60});
-      visit("in_node_latency", in_node_latency, "Of the fabric within a node", Range{0, 1'000'000'000});
+      visit("out_node", out_node, "Rate from such a switch to a node, each way", Range{1'000'000, 1LL << 60});
+      visit("out_node_latency", out_node_latency, "Latency of such a link with its switch", Range{0, 1'000'000'000});
+      visit("in_node", in_node, "Rate from a node's fabric to an accelerator, each way", Range{1'000'000, 1LL << 60});
+      visit("in_node_latency", in_node_latency, "Latency of the fabric within a node", Range{0, 1'000'000'000});
       visit("in_switch", in_switch, "Switches gather loads and add up stores of groups of accelerators");
     }
   };
@@ -100,15 +100,17 @@ class RemoteMemory final : public sc_core::sc_module, public EventTarget, public
     template <typename Visitor>
     void fields(Visitor&& visit) {
       visit("kind", kind, "Memory beyond the accelerators' own, and who shares it");
-      visit("capacity", capacity, "Of the memory of one accelerator or node, or of the whole pool; not of kind cxl",
+      visit("capacity", capacity,
+            "Size of the memory of one accelerator or node, or of the whole pool; not for kind cxl",
             Range{1, 1LL << 60});
-      visit("rate", rate, "Of each memory, or of each memory group of a hierarchical pool; loads and stores share it",
+      visit("rate", rate,
+            "Rate of each memory, or of each memory group of a hierarchical pool; loads and stores share it",
             Range{1'000'000, 1LL << 60});
       visit("latency", latency, "First request to first data of an idle memory", Range{0, 1'000'000'000'000});
-      visit("chunk", chunk, "What crosses a link at a time, and lies in one memory group", Range{64, 1 << 30});
+      visit("chunk", chunk, "Bytes that cross a link at a time and lie in one memory group", Range{64, 1 << 30});
       visit("sharers", sharers, "Accelerators that share a memory of kind per-node; 0: those of a node",
             Range{0, 1 << 20});
-      visit("hierarchical", hierarchy, "What stands between a hierarchical pool and the accelerators");
+      visit("hierarchical", hierarchy, "Network between a hierarchical pool and the accelerators");
     }
   };
   /// Of a memory, or of one direction of a link or port.

@@ -18,7 +18,7 @@
 #include "platforms/cli/timeline_option.h"
 #include "platforms/commands/analytical/platform.h"
 #include "platforms/commands/analytical/report.h"
-#include "platforms/jobs/graph_workload.h"
+#include "platforms/jobs/graph/graph_workload.h"
 #include "platforms/results/format.h"
 #include "platforms/results/stopwatch.h"
 #include "platforms/results/version.h"

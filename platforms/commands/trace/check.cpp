@@ -6,7 +6,7 @@
 
 #include "platforms/cli/output.h"
 #include "platforms/commands/trace/trace.h"
-#include "platforms/jobs/graph_workload.h"
+#include "platforms/jobs/graph/graph_workload.h"
 #include "traces/chakra/check.h"
 
 namespace weft::platforms {

@@ -12,7 +12,7 @@
 #include "traces/chakra/convert.h"
 #include "traces/chakra/groups.h"
 #include "traces/chakra/text/workload.h"
-#include "traces/files/file_kind.h"
+#include "traces/files/kind/file_kind.h"
 #include "traces/files/text_file.h"
 
 namespace weft::platforms {

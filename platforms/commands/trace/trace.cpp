@@ -14,7 +14,7 @@
 #include "platforms/config/text.h"
 #include "platforms/import/astra_groups.h"
 #include "platforms/import/astra_sim.h"
-#include "platforms/jobs/graph_workload.h"
+#include "platforms/jobs/graph/graph_workload.h"
 #include "traces/chakra/groups.h"
 
 namespace weft::platforms {

@@ -57,7 +57,8 @@ struct Staging {
 
   template <typename Visitor>
   void fields(Visitor&& visit) {
-    visit("channels", channels, "Channels of a chunk each; 0: no staging, straight from and to the caller's buffer",
+    visit("channels", channels,
+          "Staging channels, of a chunk each; 0: no staging, data go directly from and to the caller's buffer",
           Range{0, 1024});
     visit("chunk", chunk, "The largest chunk", Range{256, 1 << 30});
     visit("slots", slots, "Steps that the buffers hold", Range{1, 64});
@@ -93,16 +94,17 @@ class InNetworkMember {
       visit("all_reduce", all_reduce, "How an AllReduce is done");
       visit("low_latency_limit", low_latency_limit, "Reductions up to this size take the low-latency tree",
             Range{0, 1LL << 40});
-      visit("low_latency_window", low_latency_window, "Its chunks, a segment each, that may be open", Range{1, 65536});
-      visit("window", window, "The streaming tree's", Range{1, 65536});
+      visit("low_latency_window", low_latency_window,
+            "Chunks of the low-latency tree, a segment each, that may be open", Range{1, 65536});
+      visit("window", window, "Chunks of the streaming tree that may be open", Range{1, 65536});
       visit("lock", lock,
-            "When the streaming tree is locked: once for a communicator, or by an empty reduction before each sum that "
-            "goes up it");
-      visit("chunk", chunk, "What is summed for one member, or multicast by one, as one message", Range{256, 1 << 30});
-      visit("own_block", own_block, "Of a ReduceScatter: where what a member adds to its own sum is added");
+            "When the streaming tree is locked: once for a communicator, or by an empty reduction before each sum");
+      visit("chunk", chunk, "Bytes that are summed for one member, or multicast by one, as one message",
+            Range{256, 1 << 30});
+      visit("own_block", own_block, "ReduceScatter: where a member's own share of its sum is added");
       visit("staging", staging, "Buffers between the caller's memory and the network");
       visit("when_full", when_full,
-            "What to do when the trees do not fit into the switches' tables: rings instead, or refuse");
+            "What to do when the trees do not fit into the switches' tables: use rings, or refuse");
     }
   };
 

@@ -121,7 +121,7 @@ void DimensionGroup::find_dimensions(const DimensionsConfig& config) {
   const auto all = static_cast<int>(ranks_.front()->scale_out.network->topology().ends.size());
   const auto product = std::accumulate(machine.begin(), machine.end(), std::int64_t{1}, std::multiplies<>());
   if (product != all) {
-    throw ConfigError("collectives.dimensions.sizes", "expected sizes of which the product is the machine's " +
+    throw ConfigError("collectives.dimensions.sizes", "expected sizes whose product is the machine's " +
                                                           std::to_string(all) + " accelerators, got " +
                                                           std::to_string(product));
   }
@@ -397,7 +397,7 @@ Task DimensionGroup::rooted(int member, Rooted what, int root, std::uint64_t buf
 /// Chunks pass the machine's dimensions one after the other, each with an algorithm of its own.
 Algorithm dimensions_algorithm() {
   return {.name = std::string(DimensionsConfig::kAlgorithm),
-          .doc = "by an algorithm in each dimension",
+          .doc = "an algorithm for each dimension",
           .operations = {Operation::kAllgather, Operation::kReduceScatter, Operation::kAllReduce, Operation::kAllToAll},
           .rooted = {Rooted::kBroadcast, Rooted::kReduce, Rooted::kGather, Rooted::kScatter},
           .config = DimensionsConfig(),

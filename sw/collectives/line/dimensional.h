@@ -39,18 +39,20 @@ struct DimensionsConfig {
 
   template <typename Visitor>
   void fields(Visitor&& visit) {
-    visit(
-        "sizes", sizes,
-        "Ranks in each dimension, the one that varies fastest first; empty: of a node and of nodes, or of the network",
-        Range{2, 1 << 20});
-    visit("all_reduce", all_reduce, "Algorithm of an AllReduce in each dimension; the last one also of those after it");
-    visit("all_gather", all_gather, "The same of an Allgather");
-    visit("reduce_scatter", reduce_scatter, "The same of a ReduceScatter");
-    visit("all_to_all", all_to_all, "The same of an AllToAll");
-    visit("rooted", rooted, "The same of a Broadcast, Reduce, Gather and Scatter");
-    visit("radix", radix, "Of k-nomial trees of these; 4 in UCC and Open MPI", Range{2, 1 << 20});
+    visit("sizes", sizes,
+          "Ranks in each dimension, the fastest-varying first; empty: a node and the nodes, or the dimensions of the "
+          "network",
+          Range{2, 1 << 20});
+    visit("all_reduce", all_reduce,
+          "Algorithm of AllReduces in each dimension; the last one also holds for further dimensions");
+    visit("all_gather", all_gather, "The same for Allgathers");
+    visit("reduce_scatter", reduce_scatter, "The same for ReduceScatters");
+    visit("all_to_all", all_to_all, "The same for AllToAlls");
+    visit("rooted", rooted, "The same for Broadcasts, Reduces, Gathers and Scatters");
+    visit("radix", radix, "k of their k-nomial trees; 4 in UCC and Open MPI", Range{2, 1 << 20});
     visit("optimization", optimization,
-          "baseline: an AllReduce of all in each dimension; localBWAware: ReduceScatters, an AllReduce, Allgathers");
+          "baseline: an AllReduce of the whole buffer in each dimension; localBWAware: ReduceScatters, one AllReduce, "
+          "then Allgathers");
     visit("scheduling", scheduling,
           "Which collective's chunks go first: those of the latest, the earliest, or by priority");
     visit("inter_dimension", inter_dimension,

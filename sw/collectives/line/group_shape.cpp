@@ -31,7 +31,7 @@ bool joins_dimensions(const DimensionsConfig& config) {
       continue;
     }
     throw ConfigError("collectives.dimensions",
-                      "expected oneRing, oneDirect, oneHalvingDoubling in the first dimension alone");
+                      "expected oneRing, oneDirect, oneHalvingDoubling only in the first dimension");
   }
   const int all = static_cast<int>(enum_names(Operation{}).size());
   if (joined != 0 && joined != all) {

@@ -66,31 +66,33 @@ struct MulticastConfig {
 
   template <typename Visitor>
   void fields(Visitor&& visit) {
-    visit("transport", transport, "How chunks travel and come to their place");
-    visit("copy", copy, "Who copies datagrams to their place");
+    visit("transport", transport, "Transport of chunks");
+    visit("copy", copy, "What copies datagrams into the buffer");
     visit("placement", placement, "Which cores run it: the host's, or the NIC's data-path accelerator");
-    visit("chunk", chunk, "A chunk, which is lost or comes as a whole; 0: an MTU", Range{0, 1 << 30});
+    visit("chunk", chunk, "Size of a chunk, which is lost or arrives as a whole; 0: an MTU", Range{0, 1 << 30});
     visit("subgroups", subgroups, "Groups that chunks are dealt to in turn, each with a thread that receives",
           Range{1, 256});
     visit("chains", chains,
-          "Members that multicast at a time in an Allgather; 0: all; 1 where they do not divide the members",
+          "Members that multicast at a time in an Allgather; 0: all; 1 if this number does not divide that of the "
+          "members",
           Range{0, 65'536});
     visit("pace", pace,
-          "Share of the link's rate that these together send at most, so that receivers can follow and senders' links "
-          "are left to other traffic; 0: each as fast as it can",
+          "Highest share of the link's rate that these send together, so that receivers keep up and other traffic has "
+          "room; 0: each sends as fast as it can",
           Range{0, 1});
     visit("trees", trees, "Spanning trees that members share, one after the other; 0: one for each", Range{0, 65'536});
-    visit("queue_depth", queue_depth, "Receives that each thread has posted, for datagrams with as many staging slots",
+    visit("queue_depth", queue_depth, "Receives that each thread keeps posted; datagrams have as many staging slots",
           Range{16, 65'536});
     visit("batch", batch,
-          "Chunks that are posted at a time, of which the last of each queue completes; two batches are under way",
+          "Chunks that are posted at a time; only the last one of each queue reports its completion; two batches are "
+          "under way",
           Range{1, 65'536});
     visit("cutoff", cutoff,
-          "A member fetches what has not come after so many times what all should take at the link's rate",
+          "A member fetches missing chunks after so many times the time that all should take at the link's rate",
           Range{1, 1'000'000});
-    visit("activation", activation, "What handing on the turn is taken to last, for the same purpose",
+    visit("activation", activation, "Assumed time to pass the turn to the next sender; used to compute the cutoff",
           Range{0, 1'000'000'000'000});
-    visit("sums", sums, "By what a ReduceScatter and an AllReduce run");
+    visit("sums", sums, "Algorithm of ReduceScatters and AllReduces");
   }
 };
 

@@ -178,9 +178,9 @@ Group* NcclCollectives::switches(NcclAlgorithm algorithm) {
 
 Algorithm nccl_algorithm() {
   return {.name = std::string(NcclConfig::kAlgorithm),
-          .doc = "either, or by the switches, as NCCL would, in the protocol that it would take",
+          .doc = "rings, trees or switches and a protocol, as NCCL would choose",
           .config = NcclConfig(),
-          .config_doc = "What nccl may take beside rings and trees",
+          .config_doc = "What nccl may choose beside rings and trees",
           .make = [](GroupSite& site) { return std::make_unique<NcclCollectives>(site); }};
 }
 

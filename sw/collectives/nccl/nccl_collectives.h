@@ -30,18 +30,16 @@ struct NcclConfig {
   template <typename Visitor>
   void fields(Visitor&& visit) {
     visit("nvls", nvls,
-          "AllReduces of at least three accelerators of a node by its switches, where these reduce (NCCL_NVLS_ENABLE); "
+          "A node's switches run AllReduces of at least three accelerators, if they can reduce (NCCL_NVLS_ENABLE); "
           "NVLSTree on several nodes");
     visit("nvls_channels", nvls_channels,
           "Channels of its staging buffers: 16 on Hopper, 32 on Blackwell (NVLS_NCHANNELS of NCCL 2.26)",
           Range{1, 1024});
     visit("collnet", collnet,
-          "AllReduces of several nodes by the switches that join them, where these reduce (NCCL_COLLNET_ENABLE, which "
-          "is off where nobody sets it)");
-    visit(
-        "pat", pat,
-        "Allgathers and ReduceScatters by PAT, where each node has one accelerator (NCCL_PAT_ENABLE, which is on from "
-        "NCCL 2.23 on; false for older ones)");
+          "The switches between nodes run AllReduces, if they can reduce (NCCL_COLLNET_ENABLE; off by default)");
+    visit("pat", pat,
+          "PAT runs Allgathers and ReduceScatters, if each node has one accelerator (NCCL_PAT_ENABLE; on since NCCL "
+          "2.23, false for older versions)");
   }
 };
 

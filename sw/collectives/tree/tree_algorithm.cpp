@@ -37,7 +37,7 @@ LateTrees::LateTrees(const GroupSite& site) {
 /// AllReduces through double binary trees over the nodes and chains within them.
 Algorithm tree_algorithm() {
   return {.name = "tree",
-          .doc = "that, and AllReduces through trees",
+          .doc = "rings, and trees for AllReduces",
           .operations = {dimensions::Operation::kAllReduce},
           .rooted = {},
           .lacking = "has AllReduces alone",

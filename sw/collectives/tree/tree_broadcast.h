@@ -33,18 +33,14 @@ struct BroadcastConfig {
 
   template <typename Visitor>
   void fields(Visitor&& visit) {
-    visit(
-        "algorithm", algorithm,
-        "automatic: as collectives.algorithm has it; chain, direct, binomial, k-nomial, binary-tree: segments go down "
-        "such a tree of all members, in the order of their numbers from the root on, whatever the algorithm of the "
-        "other collectives is");
-    visit("radix", radix, "Of a k-nomial tree; 4 in UCC and Open MPI", Range{2, 1 << 20});
-    visit(
-        "segment", segment,
-        "What goes down a tree as one message and from there on; 0: the whole buffer; 128KiB in Open MPI for long ones",
-        Range{0, 1 << 30});
-    visit("depth", depth,
-          "Segments that a member of a tree has room for at a time before they are on their way; 2 in Open MPI",
+    visit("algorithm", algorithm,
+          "automatic: by collectives.algorithm; chain, direct, binomial, k-nomial, binary-tree: segments go down such "
+          "a tree of all members, ordered by their numbers from the root on");
+    visit("radix", radix, "k of a k-nomial tree; 4 in UCC and Open MPI", Range{2, 1 << 20});
+    visit("segment", segment,
+          "Bytes that go down a tree as one message; 0: the whole buffer; 128KiB in Open MPI for long buffers",
+          Range{0, 1 << 30});
+    visit("depth", depth, "Segments that a member of a tree can hold before it has sent them on; 2 in Open MPI",
           Range{1, SlotLane::kMostUnderWay});
   }
 };

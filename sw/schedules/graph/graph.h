@@ -56,19 +56,19 @@ struct GraphConfig {
     visit("compute", compute,
           "What a compute node costs: its kernels, its duration, or its operations at the accelerator's 16-bit tensor "
           "peak beside its bytes of memory traffic; auto: the first of these that it has");
-    visit(
-        "library", library,
-        "Who runs collectives: dimensions, chunks of several at a time by collectives.dimensions; communicators, each "
-        "group's one after the other by collectives.algorithm, as kernels that keep cores where those are shared");
+    visit("library", library,
+          "How collectives run. dimensions: by collectives.dimensions, chunks of several collectives at a time; "
+          "communicators: by collectives.algorithm, the collectives of a group one after the other, as kernels that "
+          "occupy cores if cores are shared");
     visit("communications", communications, "Collectives and sends that a rank has under way at a time; 0: any number",
           Range{0, 1 << 20});
     visit("kernels", kernels,
-          "Compute nodes that a rank has handed to its accelerator at a time; with several, those of different streams "
-          "run side by side where their cores fit",
+          "Compute nodes that a rank has handed to its accelerator at a time; with several, nodes of different streams "
+          "run side by side if their cores fit",
           Range{1, 64});
     visit("memories", memories, "Loads and stores of remote memory that a rank has under way at a time; 0: any number",
           Range{0, 1 << 20});
-    visit("type", type, "Elements that collectives add");
+    visit("type", type, "Type of the elements that collectives add");
   }
 };
 

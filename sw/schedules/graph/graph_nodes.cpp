@@ -224,9 +224,8 @@ std::vector<std::string> GraphEngine::remarks() const {
     remarks.emplace_back(
         "involved_dim of a collective names fewer dimensions than the network has: the others are left out");
   }
-  if (left_out_) remarks.emplace_back("collectives without involved_dim join the first four dimensions alone");
-  if (had_nobody_)
-    remarks.emplace_back("a collective involves no dimension: it joins one rank alone and takes no time");
+  if (left_out_) remarks.emplace_back("collectives without involved_dim join only the first four dimensions");
+  if (had_nobody_) remarks.emplace_back("a collective involves no dimension: it joins only one rank and takes no time");
   return remarks;
 }
 

@@ -84,7 +84,7 @@ void check_switches(const KfacConfig& config) {
             std::string(name_of(config.fusion)));
   }
   if (config.averages()) return;
-  const std::string why = "1 with " + name + ", since dasgd alone averages weights";
+  const std::string why = "1 with " + name + ", since only dasgd averages weights";
   if (config.delay != 1) refuse("delay", why, config.delay);
   if (config.averaging_interval != 1) refuse("averaging_interval", why, config.averaging_interval);
 }
@@ -181,7 +181,7 @@ Kfac::Kfac(std::vector<Rank*> ranks, models::Network network, const KfacConfig& 
       throw ConfigError(platform ? "collectives.algorithm" : "workload.broadcasts",
                         "expected one that has a Broadcast here, for inverses, such as ring or nccl, got " +
                             std::string(platform ? name_of(collectives.algorithm) : name_of(config.broadcasts)) +
-                            (platform ? "; or one for inverses alone in workload.broadcasts" : ""));
+                            (platform ? "; or one only for inverses in workload.broadcasts" : ""));
     }
   }
   decisions_ = plan_.unmeasured();

@@ -21,8 +21,8 @@ KfacCheck::KfacCheck(const Kfac& kfac, std::vector<Rank*> ranks)
   const CompressionConfig& compression = kfac.config().compression;
   if (!compression.on()) return;
   throw ConfigError("workload.compression.method",
-                    "expected none with data on, or workload.training on, since a sum of sparse gradients lacks what "
-                    "stays behind, got " +
+                    "expected none with data on, or workload.training on, since a sum of sparse gradients leaves out "
+                    "what stays behind, got " +
                         std::string(name_of(compression.method)));
 }
 

@@ -92,7 +92,7 @@ struct CompressionConfig {
     visit(
         "method", method,
         "top-k: the largest, exactly; exponential, gamma, pareto: those above SIDCo's threshold for that distribution");
-    visit("ratio", ratio, "Share of the elements that is to be sent, above 0 and up to 1");
+    visit("ratio", ratio, "Share of the elements to send, above 0 and up to 1");
     visit("stages", stages, "SIDCo's stages of fitting; 0: adapted to what the last five steps sent", Range{0, 32});
   }
 
@@ -147,22 +147,22 @@ struct KfacTrainingConfig {
   template <typename Visitor>
   void fields(Visitor&& visit) {
     visit("on", on,
-          "With data on, the network is trained; off: numbers that tell rank, tensor and step are sent and compared");
+          "With data on: the network is trained; false: numbers that identify rank, tensor and step are sent and "
+          "compared");
     visit("rate", rate, "Learning rate, above 0");
     visit("momentum", momentum, "Share of the last step's change in the next, 0 up to 1");
     visit("damping", damping, "Added to the diagonal of a factor before it is inverted, 0 or more");
-    visit("damping_form", damping_form,
-          "plain: damping itself, as SPD-KFAC's code; factored: its square root times pi for A and by pi for G, pi^2 "
-          "being the ratio of their mean diagonals, as DP-KFAC's code; algorithm: factored with dp");
     visit(
-        "damping_stays", damping_stays,
-        "What is added stays in the running average, as both codes add it in place, and so piles up from inversion to "
-        "inversion");
+        "damping_form", damping_form,
+        "plain: damping itself, as in SPD-KFAC's code; factored: its square root, times pi for A and divided by pi for "
+        "G, as in DP-KFAC's code (pi^2 is the ratio of their mean diagonals); algorithm: factored with dp, else plain");
+    visit("damping_stays", damping_stays,
+          "Damping stays in the running average and accumulates from inversion to inversion, as in both codes, which "
+          "add it in place");
     visit("decay", decay, "Share of the old in the running average of a factor, 0 up to 1");
-    visit(
-        "most_growth", most_growth,
-        "A loss above so many times that before the first step, or one that is no number, ends the run with an error; "
-        "1 or more");
+    visit("most_growth", most_growth,
+          "The run ends with an error if the loss exceeds so many times that before the first step, or is no number; 1 "
+          "or more");
   }
   [[nodiscard]] bool operator==(const KfacTrainingConfig&) const = default;
 };
@@ -223,42 +223,41 @@ struct KfacConfig {
   void fields(Visitor&& visit) {
     visit("network", network,
           "A network or a transformer (weft models), or a file with one: layers in CSV or JSON (sw/models/network.h), "
-          "or a "
-          "transformer; relative to the platform's file, or of --set to where the command runs");
+          "or a transformer. The path counts from the platform's file, in --set from where the command runs");
     visit("batch", batch, "Samples of one rank; 0: as the network was measured", Range{0, 1 << 20});
     visit("algorithm", algorithm,
           "sgd: no factors; dear: gradients gathered in the next step's forward pass; dasgd: weights averaged in the "
-          "background; d: all ranks invert all; mpd: in turn; spd: pipelined, fused by cost, balanced; dp: factors "
-          "of the owner's samples alone");
+          "background; d: all ranks invert all; mpd: in turn; spd: pipelined, fused by cost, balanced; dp: factors of "
+          "the owner's samples only");
     visit(
         "type", type,
         "Operands of the network's products: fp32; tf32 on tensor cores; bf16, activations as well (mixed precision)");
     visit("factor_type", factor_type,
           "Operands of the products of factors and preconditioning; inversions are in fp32");
-    visit("pipelining", pipelining, "Factors computed and sent while the network computes, or after it");
-    visit("fusion", fusion, "Which factors travel in one message; dynamic and optimal with pipelining alone");
+    visit("pipelining", pipelining, "Factors are computed and sent while the network computes; off: after it");
+    visit("fusion", fusion, "Which factors travel in one message; dynamic and optimal only with pipelining");
     visit("placement", placement, "Which rank inverts which factor");
-    visit("sending", sending, "Measured cost by which a balanced placement judges sending an inverse");
+    visit("sending", sending, "Measured cost of sending an inverse that a balanced placement uses");
     visit("packing", packing,
-          "How factors and inverses travel: squares, whole, as K-FAC libraries of today send them; fused, their upper "
-          "triangle by one kernel each way; indices, by lists of positions, as SPD-KFAC's code on PyTorch 1.4");
+          "How factors and inverses travel. squares: whole, as K-FAC libraries of today send them; fused: their upper "
+          "triangle, packed by one kernel each way; indices: by lists of positions, as in SPD-KFAC's code on PyTorch "
+          "1.4");
     visit("fusion_threshold", fusion_threshold, "Most bytes of a message of gradients, and of factors by `threshold`",
           Range{4, 1LL << 40});
-    visit("wait_free", wait_free, "Gradients are sent while the backward pass goes on, or after it");
-    visit(
-        "metrics", metrics,
-        "Numbers, such as loss and accuracy, that ranks average one after the other between the passes, for which the "
-        "host waits; with pipelining they queue behind the factors of inputs",
-        Range{0, 16});
+    visit("wait_free", wait_free, "Gradients are sent during the backward pass; false: after it");
+    visit("metrics", metrics,
+          "Numbers, such as loss and accuracy, that ranks average one after the other between the passes. The host "
+          "waits for them; with pipelining they queue behind the factors of inputs",
+          Range{0, 16});
     visit("cycle", cycle,
-          "How often the library looks for what is to be averaged on hosts (Horovod's HOROVOD_CYCLE_TIME): the first "
-          "metric waits half as long, each other one as long",
+          "Period in which the library looks for tensors to average on hosts (Horovod's HOROVOD_CYCLE_TIME). The first "
+          "metric waits half a period, each further one a whole period",
           Range{0, 1'000'000'000'000});
     visit("overlap_inverses", overlap_inverses,
-          "An inverse is broadcast as soon as it is there, or when its owner has inverted all of its own");
+          "An inverse is broadcast as soon as it is ready; false: once its owner has inverted all of its own");
     visit("kl_clip", kl_clip,
-          "Bound on a step's KL divergence, above which preconditioned gradients are scaled down; the host waits for "
-          "what each layer adds to it; 0: none");
+          "Limit of a step's KL divergence; above it preconditioned gradients are scaled down. The host waits for the "
+          "contribution of each layer. 0: none");
     visit("factor_interval", factor_interval, "Steps from one update of the factors to the next", Range{1, 1'000'000});
     visit("inverse_interval", inverse_interval, "Steps from one update of the inverses to the next",
           Range{1, 1'000'000});
@@ -266,21 +265,22 @@ struct KfacConfig {
     visit("averaging_interval", averaging_interval, "dasgd: steps from one averaging to the next", Range{1, 1'000'000});
     visit("compression", compression, "Sparse gradients");
     visit("activations", activations, "Compressed activations");
-    visit("training", training, "Contents of a run with data on");
-    visit("all_reduces", all_reduces, "Algorithm of what sums gradients and factors; platform: collectives.algorithm");
-    visit("broadcasts", broadcasts, "Algorithm of what broadcasts inverses");
-    visit("steps", steps, "Training steps to run; 0: as few as show everything that a step may do",
+    visit("training", training, "Training with real numbers, with data on");
+    visit("all_reduces", all_reduces,
+          "Algorithm of AllReduces of gradients and factors; platform: collectives.algorithm");
+    visit("broadcasts", broadcasts, "Algorithm of Broadcasts of inverses");
+    visit("steps", steps, "Training steps to run; 0: the fewest that include everything that a step can do",
           Range{0, kMostSteps});
     visit("skip_equal_steps", skip_equal_steps,
           "Steps of one kind that would repeat what all ranks have done twice, in cycles of up to 16, are counted and "
-          "not simulated, where data is off and nothing in the machine is random or has a clock of its own");
+          "not simulated. This needs data off, and nothing in the machine that is random or has its own clock");
     visit("equal_within", equal_within,
-          "Of a step's time, by which times of stages may differ in what is taken to repeat, up to 1; 0: not by a "
-          "picosecond");
-    visit("launch", launch, "What the host spends on launching a kernel", Range{0, 1'000'000'000});
+          "Difference of stages' times up to which steps count as repeating, as a share of a step's time, up to 1; 0: "
+          "not a picosecond");
+    visit("launch", launch, "Time that the host spends on launching a kernel", Range{0, 1'000'000'000});
     visit("negotiation", negotiation,
-          "What ranks spend on agreeing on each tensor before a message of it, or of several, begins, as Horovod's do "
-          "without its cache",
+          "Time that ranks spend on agreeing on each tensor before a message with it begins, as in Horovod without its "
+          "cache",
           Range{0, 1'000'000'000});
   }
 

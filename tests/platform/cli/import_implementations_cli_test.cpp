@@ -145,7 +145,7 @@ TEST_F(ImportImplementations, AlgorithmsOfAllDimensionsJoinAll) {
       const auto [finish, said] = run(runner);
       EXPECT_EQ(finish, whole) << runner << involved;
       EXPECT_EQ(said.find("left out"), std::string::npos) << said;
-      EXPECT_EQ(said.find("one rank alone"), std::string::npos) << said;
+      EXPECT_EQ(said.find("only one rank"), std::string::npos) << said;
       const bool is_said =
           said.find("join all ranks of their groups, whatever their involved_dim") != std::string::npos;
       EXPECT_EQ(is_said, involved.size() == 2) << said;

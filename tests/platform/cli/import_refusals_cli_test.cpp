@@ -382,7 +382,7 @@ TEST_F(StuckEnds, AreRefusedWhereDependenciesAreTheCause) {
   const Ran messages =
       run_of({receive_from(1, 2), send_to(1, 3, {2}), all}, {receive_from(0, 2), send_to(0, 3, {2}), all});
   EXPECT_EQ(messages.code, 2);
-  EXPECT_NE(messages.err.find("w.0.et: node 3 'never': waits for itself by way of other ranks:"), std::string::npos)
+  EXPECT_NE(messages.err.find("w.0.et: node 3 'never': waits for itself through other ranks:"), std::string::npos)
       << messages.err;
   EXPECT_NE(
       messages.err.find("rank 1: node 3 'never', a send to rank 0, comes after node 2 'never', a receive from rank 0"),

@@ -153,7 +153,7 @@ TEST_F(CliTest, KernelSaysWhatIsWrongWithAShape) {
   refused("attention --heads 8 --seq 128 --type fp8 --backward",
           "--type: expected bf16 or fp16 with --backward, got \"fp8\"");
   refused("norm --rows 8 --columns 8 --type fp4", "--type: expected one of bf16, fp16, fp8, tf32, fp32, got \"fp4\"");
-  refused("gemm --m 64 --n m --k m --type fp64 --sparse", "gemm: tensor cores multiply fp64 dense alone");
+  refused("gemm --m 64 --n m --k m --type fp64 --sparse", "gemm: tensor cores multiply fp64 only dense");
 }
 
 // Alone on nearly all SMs of the simulated accelerator a stream takes what the closed form says, whatever its share of

@@ -45,11 +45,7 @@ class KfacCli : public CliTest {
                           "out,linear,2048,10,,,,,,1,1,yes\n");
   }
 
-  json ran(const std::string& arguments) {
-    const Ran run = weft("run ../kfac.json --json " + arguments);
-    EXPECT_EQ(run.code, 0) << run.err;
-    return run.code == 0 ? json::parse(run.out) : json();
-  }
+  json ran(const std::string& arguments) { return weft_json("run ../kfac.json " + arguments); }
 };
 
 TEST_F(KfacCli, ANetworkOfOnesOwnIsATableOrJson) {

@@ -28,11 +28,7 @@ class MemoryTest : public CliTest {
     write("stream.trc", trace(8000, 32));
     write("conflict.trc", trace(500, 1 << 16));
   }
-  json memory(const std::string& arguments) {
-    const Ran ran = weft("memory " + arguments + " --json");
-    EXPECT_EQ(ran.code, 0) << ran.err;
-    return json::parse(ran.out);
-  }
+  json memory(const std::string& arguments) { return weft_json("memory " + arguments); }
 };
 
 TEST_F(MemoryTest, PrintsWhatBoundsATrace) {

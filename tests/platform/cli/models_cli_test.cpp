@@ -26,11 +26,6 @@ constexpr const char* kNano = R"({ // as nano
 
 class ModelsCli : public test::CliTest {
  protected:
-  json run_json(const std::string& arguments) {
-    const Ran ran = weft("run " + arguments + " --json --timeline-ranks 0");
-    EXPECT_EQ(ran.code, 0) << ran.err;
-    return ran.code == 0 ? json::parse(ran.out) : json();
-  }
   std::string digest(const std::string& arguments) { return run_json(arguments)["simulator"]["digest"]; }
 
   /// A machine with a workload of the kind and model.
@@ -162,7 +157,7 @@ TEST_F(ModelsCli, WrongFilesAreRefused) {
       {"other row", other.c_str(), {"../table.csv: expected table.csv:NAME with one of a, b, got 'c'"}},
       {"encoder",
        step.c_str(),
-       {"workload.model: t5 has an encoder, relative positions or dropout, expected a decoder without"}}};
+       {"workload.model: t5 has an encoder, relative positions or dropout, expected a decoder without these"}}};
   for (const BadInput& bad : cases) expect_refused(bad);
 }
 

@@ -16,14 +16,7 @@ using test::Ran;
 
 constexpr const char* kBlocks = "../small.json --set workload.model=nano --set workload.layers=30 ";
 
-class SteadyCli : public test::CliTest {
- protected:
-  json run_json(const std::string& arguments) {
-    const Ran ran = weft("run " + arguments + " --json --timeline-ranks 0");
-    EXPECT_EQ(ran.code, 0) << ran.err;
-    return ran.code == 0 ? json::parse(ran.out) : json();
-  }
-};
+using SteadyCli = test::CliTest;
 
 TEST_F(SteadyCli, CountsWhatIsLeftOut) {
   const json whole = run_json(kBlocks);

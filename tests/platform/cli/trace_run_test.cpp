@@ -299,7 +299,7 @@ TEST_F(TraceRun, RefusesRanksThatWaitForEachOther) {
   const json none = json::array();
   trace({{message(1, false, none), barrier(2, {1})}, {barrier(1, none), message(2, true, {1})}, {barrier(1, none)}});
   const char* const circle =
-      "waits for itself by way of other ranks:\n"
+      "waits for itself through other ranks:\n"
       "    rank 0: node 2 'n2', ALL_REDUCE of 64 bytes of all ranks, comes after node 1 'n1', a receive from rank 1\n"
       "    rank 1: node 2 'n2', a send to rank 0, comes after node 1 'n1', ALL_REDUCE of 64 bytes of all ranks";
   const Ran checked = weft("trace check w");
@@ -331,7 +331,7 @@ TEST_F(TraceRun, AMachineThatStopsSaysWhatMayBeWhy) {
   const Ran ran = run("w", true);
   EXPECT_EQ(ran.code, 1);
   EXPECT_NE(ran.err.find("deadlock: nothing can happen any more"), std::string::npos) << ran.err;
-  EXPECT_NE(ran.err.find("warning: 1 circle of ranks that wait for each other, unless what has a root ends"),
+  EXPECT_NE(ran.err.find("warning: 1 cycle of ranks that wait for each other, unless collectives with a root end"),
             std::string::npos)
       << ran.err;
 }

@@ -270,7 +270,7 @@ TEST(Dimensions, RefuseWhatCannotBeTheirs) {
   EXPECT_EQ(error([](Config& config) {
               config.sizes = {2, 3};
             }),
-            "collectives.dimensions.sizes: expected sizes of which the product is the machine's 4 accelerators, got 6");
+            "collectives.dimensions.sizes: expected sizes whose product is the machine's 4 accelerators, got 6");
   EXPECT_EQ(error([](Config& config) {
               config.inter_dimension = dimensions::InterDimension::kThemis;
               config.optimization = dimensions::Optimization::kBaseline;

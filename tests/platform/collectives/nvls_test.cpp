@@ -166,7 +166,7 @@ TEST(Collnet, OverLinksThatLosePacketsIsRingsAndSaysSo) {
   EXPECT_FALSE(outcome.across);
   EXPECT_EQ(outcome.remark,
             "the switches cannot sum for collectives by collnet (fabric.link.replay: expected true, since faults.0 "
-            "damages packets: the network adds packets up, and nobody sends an operand again), so that it takes rings "
+            "damages packets: the network adds packets, and nothing sends an operand again), so that it takes rings "
             "or trees");
 }
 

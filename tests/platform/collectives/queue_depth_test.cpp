@@ -213,7 +213,7 @@ TEST(Rerouting, IsRefusedWithoutRecovery) {
   config.fabric.reroute_after = 2_us;
   EXPECT_EQ(refusal(config),
             "nic.recovery: expected true, since fabric.reroute_after changes routes at 5us: packets on their way then "
-            "can overtake each other or find no way left, and would be dropped and not sent again");
+            "can overtake each other or find no path left, and would be dropped and not sent again");
   config.nic.recovery = true;
   EXPECT_EQ(refusal(config), "none");
   // What is down from the start is avoided from the start.

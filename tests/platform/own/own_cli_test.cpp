@@ -21,16 +21,13 @@ using test::Ran;
 
 class OwnCli : public test::CliTest {
  protected:
-  json run(const std::string& arguments) {
-    const Ran ran = weft(arguments);
-    EXPECT_EQ(ran.code, 0) << ran.err;
-    return ran.code == 0 ? json::parse(ran.out) : json();
-  }
   json read(const std::string& file) { return json::parse(test::read_file(folder_ / "work" / file)); }
   [[nodiscard]] bool is_there(const std::string& file) const { return fs::exists(folder_ / "work" / file); }
 };
 
-constexpr const char* kAllgather = "collective ../small.json --op all_gather --bytes 64KiB --no-warmup --json ";
+constexpr const char* kAllgather =
+    "collective ../small.json --op all_gather --bytes 64KiB --no-warmup"
+    " ";
 constexpr const char* kMine = "--algorithm my-allgather ";
 
 json idle(const char* path, const char* because) {
@@ -38,14 +35,14 @@ json idle(const char* path, const char* because) {
 }
 
 TEST_F(OwnCli, AnAlgorithmIsChosenByName) {
-  const json by_option = run(std::string(kAllgather) + kMine + "--data");
+  const json by_option = weft_json(std::string(kAllgather) + kMine + "--data");
   EXPECT_EQ(by_option["algorithm"], "my-allgather");
   EXPECT_EQ(by_option["rows"][0]["wrong"], 0);
   EXPECT_EQ(by_option["remark"], "");
-  const json by_field = run(std::string(kAllgather) + "--set collectives.algorithm=my-allgather");
-  EXPECT_EQ(by_field["digest"], run(std::string(kAllgather) + kMine)["digest"]);
-  EXPECT_NE(by_field["digest"], run(kAllgather)["digest"]);
-  const json sums = run("collective ../small.json --op all_reduce --bytes 64KiB --json " + std::string(kMine));
+  const json by_field = weft_json(std::string(kAllgather) + "--set collectives.algorithm=my-allgather");
+  EXPECT_EQ(by_field["digest"], weft_json(std::string(kAllgather) + kMine)["digest"]);
+  EXPECT_NE(by_field["digest"], weft_json(kAllgather)["digest"]);
+  const json sums = weft_json("collective ../small.json --op all_reduce --bytes 64KiB " + std::string(kMine));
   EXPECT_EQ(sums["remark"], "all_reduce by ring: my-allgather has no such collective");
 }
 
@@ -83,33 +80,35 @@ TEST_F(OwnCli, ItsFieldsAreCheckedLikeOthers) {
 
 TEST_F(OwnCli, FieldsWithoutEffectAreNamed) {
   const std::string window = "--set collectives.my_allgather.window=1 ";
-  EXPECT_EQ(run(kAllgather + window + kMine)["without_effect"], json::array());
-  EXPECT_EQ(run(kAllgather + window + "--algorithm ring")["without_effect"],
+  EXPECT_EQ(weft_json(kAllgather + window + kMine)["without_effect"], json::array());
+  EXPECT_EQ(weft_json(kAllgather + window + "--algorithm ring")["without_effect"],
             idle("collectives.my_allgather.window", "collectives.algorithm is ring"));
-  EXPECT_EQ(run("collective ../small.json --op all_reduce --bytes 64KiB --json " + window + kMine)["without_effect"],
+  EXPECT_EQ(weft_json("collective ../small.json --op all_reduce --bytes 64KiB"
+                      " " +
+                      window + kMine)["without_effect"],
             idle("collectives.my_allgather.window", "no collective of this run is by my-allgather"));
-  EXPECT_EQ(run(std::string(kAllgather) + kMine + "--set collectives.multicast.chains=1")["without_effect"],
+  EXPECT_EQ(weft_json(std::string(kAllgather) + kMine + "--set collectives.multicast.chains=1")["without_effect"],
             idle("collectives.multicast.chains", "collectives.algorithm is my-allgather"));
   // A kind that names an algorithm for each of its collectives.
   write("kfac.json", R"({"name": "kfac", "accelerators": 4, "per_node": 1, "accelerator": "rtx-2080-ti",
     "nic": "connectx-7", "fabric": {"topology": "switch", "segment": "64KiB"},
     "workload": {"kind": "kfac", "algorithm": "sgd", "network": "nano-conv", "steps": 1}})");
-  const std::string kfac = "run ../kfac.json --timeline-ranks 0 --json --set workload.all_reduces=my-allgather ";
-  EXPECT_EQ(run(kfac + window)["without_effect"],
+  const std::string kfac = "run ../kfac.json --timeline-ranks 0 --set workload.all_reduces=my-allgather ";
+  EXPECT_EQ(weft_json(kfac + window)["without_effect"],
             idle("collectives.my_allgather.window", "no collective of this run is by my-allgather"));
 }
 
 TEST_F(OwnCli, ATrainingStepUsesItWhereItCan) {
-  const json summary =
-      run("run ../small.json --data --json --set collectives.algorithm=my-allgather "
-          "--set collectives.my_allgather.window=2 --out out --set workload.model=nano");
+  const json summary = weft_json(
+      "run ../small.json --data --set collectives.algorithm=my-allgather "
+      "--set collectives.my_allgather.window=2 --out out --set workload.model=nano");
   EXPECT_EQ(summary["wrong"], 0);
   EXPECT_EQ(summary["remarks"], json::array({"reduce_scatter by ring: my-allgather has no such collective"}));
   const json values = read("out/config.json")["values"];
   EXPECT_EQ(values["collectives.my_allgather.window"], (json{{"value", 2}, {"source", "command line"}}));
   EXPECT_EQ(values["collectives.algorithm"]["value"], "my-allgather");
   // What a run wrote runs again.
-  const json again = run("run out/config.json --data --json --out again");
+  const json again = weft_json("run out/config.json --data --out again");
   EXPECT_EQ(again["simulator"]["digest"], summary["simulator"]["digest"]);
 }
 
@@ -137,11 +136,25 @@ TEST_F(OwnCli, AKindRunsAndIsWrittenLikeOthers) {
   EXPECT_EQ(values["workload.gradients"], (json{{"value", "1MiB"}, {"source", "default"}}));
 }
 
+TEST_F(OwnCli, CompletesUnderItsOwnName) {
+  const std::string name = fs::path(WEFT_BINARY).filename();
+  ASSERT_EQ(name, "own_weft");
+  const std::string bash = weft("completion bash").out;
+  EXPECT_NE(bash.find("\ncomplete -F _own_weft own_weft\n"), std::string::npos);
+  EXPECT_EQ(bash.find(" _weft"), std::string::npos) << "functions of weft itself";
+  EXPECT_NE(bash.find("my-allgather"), std::string::npos);
+  EXPECT_TRUE(weft("completion zsh").out.starts_with("#compdef own_weft\n"));
+  EXPECT_NE(weft("completion fish").out.find("\ncomplete -c own_weft -f\n"), std::string::npos);
+  write("script", "source <(" WEFT_BINARY " completion bash)\nCOMP_WORDS=(" WEFT_BINARY
+                  " collective x --algorithm my-a)\nCOMP_CWORD=4\n_own_weft\nprintf '%s\\n' \"${COMPREPLY[@]}\"\n");
+  EXPECT_EQ(run("bash ../script").out, "my-allgather\n");
+}
+
 TEST_F(OwnCli, DescribeListsThem) {
   const std::string page = weft("describe").out;
   for (const char* text :
        {"| one of ring, tree, nccl, hierarchical, in-network, multicast, dimensions, my-allgather | `\"ring\"` |",
-        "dimensions: by an algorithm in each dimension; my-allgather: every member writes its block to all others |",
+        "dimensions: an algorithm for each dimension; my-allgather: every member writes its block to all others |",
         "| `collectives.my_allgather.window` | integer | `4` | 1 to 1024 | Blocks that a member has on their way at a "
         "time |",
         "| one of platform, ring, tree, nccl, hierarchical, in-network, multicast, dimensions, my-allgather |",
@@ -154,14 +167,14 @@ TEST_F(OwnCli, DescribeListsThem) {
     EXPECT_NE(names.find(std::string("\n") + name + "\n"), std::string::npos) << name;
   }
   std::set<std::string> fields;
-  for (const json& field : run("describe --json")) {
+  for (const json& field : weft_json("describe")) {
     if (field.value("workload_kind", "") == "my-steps") fields.insert(field["path"]);
   }
   EXPECT_EQ(fields, (std::set<std::string>{"workload.steps", "workload.compute", "workload.gradients"}));
 }
 
 TEST_F(OwnCli, TheSchemaHasThem) {
-  const json schema = run("describe --schema");
+  const json schema = weft_json("describe --schema");
   const json& definitions = schema["$defs"];
   const json& collectives = definitions["collectives"]["properties"];
   EXPECT_EQ(collectives["algorithm"]["enum"].back(), "my-allgather");
@@ -173,7 +186,7 @@ TEST_F(OwnCli, TheSchemaHasThem) {
   const json& mine = definitions["workload.my-steps"];
   EXPECT_EQ(mine["description"], "Steps of a fixed time of computing and an AllReduce each.");
   EXPECT_EQ(mine["properties"]["steps"]["default"], 3);
-  const json kinds = run("describe --schema part")["properties"]["kind"]["enum"];
+  const json kinds = weft_json("describe --schema part")["properties"]["kind"]["enum"];
   EXPECT_NE(std::find(kinds.begin(), kinds.end(), "my_allgather"), kinds.end());
 }
 

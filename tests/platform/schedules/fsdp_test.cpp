@@ -282,7 +282,7 @@ TEST(Schedule, Float8IsOfCompiledDecodersIn16Bits) {
   EXPECT_EQ(error_of(workload), "workload.linear: a workload.parameter_type of 16 bits with float8");
   workload.parameter_type = ElementType::kBf16;
   workload.model = "t5-3b";
-  EXPECT_EQ(error_of(workload), "workload.linear: with float8 a model of a decoder alone, without relative positions");
+  EXPECT_EQ(error_of(workload), "workload.linear: with float8 a decoder-only model, without relative positions");
 }
 
 TEST(Schedule, AnEncoderComesBeforeItsDecoder) {

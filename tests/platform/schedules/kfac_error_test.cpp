@@ -124,7 +124,7 @@ TEST(KfacErrors, SwitchesWithoutAnEffectAreRefused) {
   config = kfac_workload(KfacAlgorithm::kSpd);
   config.averaging_interval = 2;
   EXPECT_EQ(refusal(config),
-            "workload.averaging_interval: expected 1 with spd, since dasgd alone averages weights, got 2");
+            "workload.averaging_interval: expected 1 with spd, since only dasgd averages weights, got 2");
   for (const KfacAlgorithm algorithm : {KfacAlgorithm::kD, KfacAlgorithm::kSpd}) {
     config = kfac_workload(algorithm);
     config.pipelining = KfacSwitch::kOff;
@@ -224,7 +224,7 @@ TEST(KfacErrors, AnAlgorithmOfCollectivesWithoutBroadcastIsRefused) {
   machine.collectives.algorithm = "hierarchical";
   EXPECT_EQ(message(),
             "collectives.algorithm: expected one that has a Broadcast here, for inverses, such as ring or nccl, got "
-            "hierarchical; or one for inverses alone in workload.broadcasts");
+            "hierarchical; or one only for inverses in workload.broadcasts");
 }
 
 // ---- With data on
@@ -283,7 +283,7 @@ TEST(KfacData, WhatIsSpoiltIsCountedOnEveryRankInEveryStep) {
   } catch (const ConfigError& error) {
     EXPECT_EQ(std::string(error.what()),
               "workload.compression.method: expected none with data on, or workload.training on, since a sum of sparse "
-              "gradients lacks what stays behind, got top-k");
+              "gradients leaves out what stays behind, got top-k");
   }
 }
 

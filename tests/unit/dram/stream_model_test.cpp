@@ -297,7 +297,7 @@ TEST(HbmConfig, SaysWhatIsWrong) {
   config.check("accelerator.hbm");
   config.core_rate = 1000_GBps;
   fails(config, "accelerator.hbm.core_rate",
-        "expected 0bps with detail bank, whose masters share interconnect_rate alone, got 8Tbps");
+        "expected 0bps with detail bank, in which masters share only interconnect_rate, got 8Tbps");
   config.core_rate = Rate();
   config.capacity = 81_GiB;
   fails(config, "accelerator.hbm.capacity", "at most what its stacks hold, which is 80GiB");

@@ -135,7 +135,7 @@ TEST(ProductSplits, ALargerKIsNeverFaster) {
 TEST(ProductTypes, RefuseSparseFloat64) {
   Gemm sparse = large(DataType::kFp64);
   sparse.sparse = true;
-  EXPECT_EQ(refusal(sparse), "gemm: tensor cores multiply fp64 dense alone");
+  EXPECT_EQ(refusal(sparse), "gemm: tensor cores multiply fp64 only dense");
 }
 
 // ---- Attention
@@ -205,7 +205,7 @@ TEST(AttentionKeys, RefusesWhatNoKernelDoes) {
   EXPECT_EQ(refusal(FlashAttention{.heads = 8, .kv_heads = 8, .seq = 128, .type = DataType::kFp32}),
             "attention: expected operands in bf16, fp16 or fp8");
   EXPECT_EQ(refusal(FlashAttention{.heads = 8, .kv_heads = 8, .seq = 128, .backward = true, .type = DataType::kFp8}),
-            "attention: the gradient is for 16 bits alone");
+            "attention: the gradient exists only for 16 bits");
 }
 
 }  // namespace

@@ -286,7 +286,7 @@ TEST(Partition, IsReportedWithWhatIsDownAndWhoIsCutOff) {
     EXPECT_EQ(net.dispatcher.pending(), 0u);
     const std::string text = text_of(net.network->outages());
     EXPECT_NE(text.find("leaf1 is down from 3us on\n"), std::string::npos) << text;
-    EXPECT_NE(text.find("no way leads to 4 of 16 ends, end4, end5, end6, end7\n"), std::string::npos) << text;
+    EXPECT_NE(text.find("no path leads to 4 of 16 ends, end4, end5, end6, end7\n"), std::string::npos) << text;
     EXPECT_EQ(text.find("dropped") == std::string::npos, reroute_after == Time()) << text;
     // Those who are left do not suffer, once there are routes without it.
     if (reroute_after == Time()) continue;
@@ -334,7 +334,7 @@ TEST(Partition, SaysThatRoutesDoNotChange) {
   flood(net, 1);
   EXPECT_EQ(text_of(net.network->outages()),
             "network: spine0 is down from 0ps on\n"
-            "network: all ends could be reached by other ways, but routes do not change: reroute_after is 0\n");
+            "network: all ends could be reached by other paths, but routes do not change: reroute_after is 0\n");
   EXPECT_FALSE(net.network->left_over().empty());
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How packets choose among ways, and whether they can wait for each other in a circle.
+// How packets choose among paths, and whether they can wait for each other in a cycle.
 #include "hw/fabric/topology/routing.h"
 
 #include <gtest/gtest.h>

@@ -115,7 +115,7 @@ bool survives(std::uint64_t seed, int& cut) {
     const std::size_t count = bench.network.plan().cut_off(bench.dispatcher.now()).size();
     std::string text;
     for (const std::string& line : bench.network.outages()) text += line + "\n";
-    EXPECT_NE(text.find("no way leads to " + std::to_string(count) + " of "), std::string::npos) << text;
+    EXPECT_NE(text.find("no path leads to " + std::to_string(count) + " of "), std::string::npos) << text;
   }
   if (testing::Test::HasFailure()) {
     ADD_FAILURE() << "seed " << seed << ": " << describe(bench.network.plan());

@@ -177,7 +177,7 @@ TEST_F(ChakraCheck, RefusesOrdersOfCollectivesThatDependenciesContradict) {
   EXPECT_EQ(remarks(), Texts());
   // By way of other nodes.
   const Texts against = {
-      "w.0.et: node 3 'n3': waits for itself by way of other ranks:\n"
+      "w.0.et: node 3 'n3': waits for itself through other ranks:\n"
       "    rank 0: node 3 'n3', ALL_REDUCE of 16 bytes of all ranks, comes after node 1 'n1', ALL_REDUCE of 8 bytes of "
       "all ranks\n"
       "    rank 1: node 4 'n4', ALL_REDUCE of 8 bytes of all ranks, comes after node 1 'n1', ALL_REDUCE of 16 bytes of "
@@ -188,7 +188,7 @@ TEST_F(ChakraCheck, RefusesOrdersOfCollectivesThatDependenciesContradict) {
   // The contradiction is between two ranks, of which the lowest is none.
   EXPECT_EQ(
       found_in_ranks({{of(1, 8), of(2, 16)}, {of(1, 16), of(2, 8, {1})}, {of(1, 8), of(2, 16, {1})}}),
-      Texts{"w.1.et: node 2 'n2': waits for itself by way of other ranks:\n"
+      Texts{"w.1.et: node 2 'n2': waits for itself through other ranks:\n"
             "    rank 1: node 2 'n2', ALL_REDUCE of 8 bytes of all ranks, comes after node 1 'n1', ALL_REDUCE of 16 "
             "bytes of all ranks\n"
             "    rank 2: node 2 'n2', ALL_REDUCE of 16 bytes of all ranks, comes after node 1 'n1', ALL_REDUCE of 8 "
@@ -224,7 +224,7 @@ TEST_F(ChakraCheck, FindsRanksThatWaitForEachOther) {
   const GroupTable::Named two = {{"a", {0, 1}}, {"b", {0, 1}}};
   EXPECT_EQ(
       found_in_ranks({{of(1, "a"), of(2, "b", {1})}, {of(1, "b"), lasting(chakra_node(2, {1})), of(3, "a", {2})}}, two),
-      Texts{"w.0.et: node 2 'n2': waits for itself by way of other ranks:\n"
+      Texts{"w.0.et: node 2 'n2': waits for itself through other ranks:\n"
             "    rank 0: node 2 'n2', ALL_REDUCE of 8 bytes of group b, comes after node 1 'n1', ALL_REDUCE of 8 "
             "bytes of group a\n"
             "    rank 1: node 3 'n3', ALL_REDUCE of 8 bytes of group a, comes after node 1 'n1', ALL_REDUCE of 8 "
@@ -240,7 +240,7 @@ TEST_F(ChakraCheck, FindsRanksThatWaitForEachOther) {
   // A receive before a barrier that its sender passes first.
   EXPECT_EQ(
       found_in_ranks({{receive(1, 1), of(2, "", {1})}, {of(1, ""), send(2, 0, {1})}}),
-      Texts{"w.0.et: node 2 'n2': waits for itself by way of other ranks:\n"
+      Texts{"w.0.et: node 2 'n2': waits for itself through other ranks:\n"
             "    rank 0: node 2 'n2', ALL_REDUCE of 8 bytes of all ranks, comes after node 1 'n1', a receive from "
             "rank 1\n"
             "    rank 1: node 2 'n2', a send to rank 0, comes after node 1 'n1', ALL_REDUCE of 8 bytes of all "
@@ -428,7 +428,7 @@ TEST_F(ChakraCheck, RemarksCirclesByWayOfRoots) {
     return node;
   };
   const Texts contradict = {
-      "w.0.et: node 2 'n2': waits for itself by way of other ranks:\n"
+      "w.0.et: node 2 'n2': waits for itself through other ranks:\n"
       "    rank 0: node 2 'n2', BROADCAST of 8 bytes of group a, comes after node 1 'n1', ALL_REDUCE of 8 bytes of "
       "group a\n"
       "    rank 1: node 2 'n2', ALL_REDUCE of 8 bytes of group a, comes after node 1 'n1', BROADCAST of 8 bytes of "

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "traces/files/file_kind.h"
+#include "traces/files/kind/file_kind.h"
 
 #include <gtest/gtest.h>
 

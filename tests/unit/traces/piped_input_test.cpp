@@ -13,9 +13,9 @@
 #include <string>
 #include <thread>
 
-#include "traces/files/file_kind.h"
 #include "traces/files/format_error.h"
 #include "traces/files/input_file.h"
+#include "traces/files/kind/file_kind.h"
 #include "traces/files/text_file.h"
 
 namespace weft::traces {

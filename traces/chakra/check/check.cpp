@@ -57,13 +57,13 @@ constexpr std::array<Words, kProblems> kWords = {{
     {"collective is not the same on all ranks of its group",
      "collectives are not the same on all ranks of their groups",
      "weft trace repair leaves out what others do not issue, by the dimensions that they involve with --network FILE"},
-    {"circle of ranks that wait for each other", "circles of ranks that wait for each other",
+    {"cycle of ranks that wait for each other", "cycles of ranks that wait for each other",
      "dependencies that give all ranks one order of collectives and messages avoid it; weft trace repair leaves it, "
      "since nothing says which of the dependencies is wrong"},
     {"collective has another size on another rank", "collectives have other sizes on other ranks",
      "weft trace repair takes the one that most ranks have, the largest of such"},
-    {"root is no rank of its group, or another one on another rank",
-     "roots are no ranks of their groups, or other ones on other ranks",
+    {"root is not a rank of its group, or differs between ranks",
+     "roots are not ranks of their groups, or differ between ranks",
      "weft trace repair takes the lowest rank's, or the group's first rank where that is none of it"},
     {"compute node has no num_ops, by which a roofline counts its time",
      "compute nodes have no num_ops, by which a roofline counts their time",
@@ -93,10 +93,10 @@ constexpr std::array<Words, kProblems> kWords = {{
     {"rank has a collective of all ranks or of some dimensions at another number than others of its ranks: a machine "
      "runs it, and ASTRA-sim's arithmetic, which numbers these collectives together whatever they involve, stops",
      "", "groups by pg_name are numbered each for itself"},
-    {"circle of ranks that wait for each other, unless what has a root ends on some ranks before others begin it: a "
-     "machine may stop there, and ASTRA-sim's arithmetic takes a BROADCAST's duration",
-     "circles of ranks that wait for each other, unless what has a root ends on some ranks before others begin it: a "
-     "machine may stop there, and ASTRA-sim's arithmetic takes a BROADCAST's duration",
+    {"cycle of ranks that wait for each other, unless collectives with a root end on some ranks before others begin "
+     "them: a machine may stop there, and ASTRA-sim's arithmetic takes a BROADCAST's duration",
+     "cycles of ranks that wait for each other, unless collectives with a root end on some ranks before others begin "
+     "them: a machine may stop there, and ASTRA-sim's arithmetic takes a BROADCAST's duration",
      "dependencies that give all ranks one order avoid it"},
     {"collective involves other dimensions than on another rank: the network says which ranks it joins, and whether "
      "these wait for each other",
@@ -121,8 +121,8 @@ constexpr std::array<Words, kProblems> kWords = {{
     {"group is listed in another order on another rank, and takes that of the lowest rank",
      "groups are listed in other orders on other ranks, and take that of the lowest rank", ""},
     {"group had another size when it was recorded", "groups had other sizes when they were recorded", ""},
-    {"group 0 lists some ranks alone, and is everybody all the same",
-     "groups 0 list some ranks alone, and are everybody all the same", ""},
+    {"group 0 lists only some ranks, but stands for all of them",
+     "groups 0 list only some ranks, but stand for all of them", ""},
     {"list of process groups is cut off, and its whole entries are taken",
      "lists of process groups are cut off, and their whole entries are taken", ""},
     {"list of process groups cannot be read, and what can be is taken",
@@ -266,7 +266,7 @@ void FindingList::complete(Open& open, const std::unordered_map<std::string, Nam
   open.finding.name = names.at(open.finding.file).at(*open.finding.node);
   std::string& text = open.finding.problem;
   if (!open.circle.empty()) {
-    text = "waits for itself by way of other ranks:";
+    text = "waits for itself through other ranks:";
     for (const CircleLine& line : open.circle) {
       text += "\n    rank " + std::to_string(line.rank) + ": " + label_in(line.file, line.waits) + ", " +
               line.what_waits + ", comes after " + label_in(line.file, line.awaited) + ", " + line.what_awaited;

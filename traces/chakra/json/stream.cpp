@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "traces/files/file_kind.h"
+#include "traces/files/kind/file_kind.h"
 #include "traces/json/json_text.h"
 
 namespace weft::chakra {

@@ -7,7 +7,7 @@
 
 #include "traces/chakra/json/stream.h"
 #include "traces/chakra/node.h"
-#include "traces/files/file_kind.h"
+#include "traces/files/kind/file_kind.h"
 
 namespace weft::chakra {
 

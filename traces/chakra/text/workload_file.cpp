@@ -10,8 +10,8 @@
 
 #include "traces/chakra/check.h"
 #include "traces/chakra/text/workload.h"
-#include "traces/files/file_kind.h"
 #include "traces/files/format_error.h"
+#include "traces/files/kind/file_kind.h"
 #include "traces/files/text_file.h"
 #include "traces/nearest_names.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "traces/files/json_beginning.h"
+#include "traces/files/kind/json_beginning.h"
 
 #include "traces/files/comment.h"
-#include "traces/files/file_kind.h"
+#include "traces/files/kind/file_kind.h"
 
 namespace weft::traces {
 namespace {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "traces/files/kind_of_text.h"
+#include "traces/files/kind/kind_of_text.h"
 
 #include <algorithm>
 #include <iterator>
 #include <vector>
 
-#include "traces/files/json_beginning.h"
+#include "traces/files/kind/json_beginning.h"
 
 namespace weft::traces {
 namespace {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cctype>
 
-#include "traces/files/file_kind.h"
 #include "traces/files/format_error.h"
+#include "traces/files/kind/file_kind.h"
 
 namespace weft::traces {
 namespace {

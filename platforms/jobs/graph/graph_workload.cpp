@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/jobs/graph_workload.h"
+#include "platforms/jobs/graph/graph_workload.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -24,9 +24,9 @@
 #include "traces/chakra/groups.h"
 #include "traces/chakra/ranks.h"
 #include "traces/chakra/reader.h"
-#include "traces/files/file_kind.h"
 #include "traces/files/format_error.h"
 #include "traces/files/input_file.h"
+#include "traces/files/kind/file_kind.h"
 #include "traces/files/temporary.h"
 
 namespace weft::platforms {

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "traces/files/file_kind.h"
+#include "traces/files/kind/file_kind.h"
 
 /// Parts of guess() for text. Only sources of this folder include it.
 namespace weft::traces {

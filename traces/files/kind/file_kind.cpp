@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "traces/files/file_kind.h"
+#include "traces/files/kind/file_kind.h"
 
 #include <fmt/format.h>
 
@@ -12,7 +12,7 @@
 
 #include "traces/files/comment.h"
 #include "traces/files/input_file.h"
-#include "traces/files/kind_of_text.h"
+#include "traces/files/kind/kind_of_text.h"
 
 namespace weft::traces {
 namespace {

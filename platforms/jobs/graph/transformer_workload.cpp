@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/jobs/transformer_workload.h"
+#include "platforms/jobs/graph/transformer_workload.h"
 
 #include <algorithm>
 #include <string>
 
-#include "platforms/jobs/graph_workload.h"
+#include "platforms/jobs/graph/graph_workload.h"
 #include "platforms/jobs/kernel_digest.h"
 #include "platforms/jobs/own_model.h"
 #include "sw/models/named_model.h"
