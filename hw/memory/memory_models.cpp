@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "hw/core/config/section_key.h"
+#include "hw/core/config/provide_beside.h"
 #include "hw/memory/bank_hbm.h"
 #include "hw/memory/hbm.h"
 
@@ -93,8 +93,7 @@ Registry<MemoryModel>& registry() {
 }  // namespace
 
 void provide(MemoryModel model) {
-  if (registry().find(model.name) == nullptr) check_new_key(model.name, model.config, HbmConfig());
-  registry().provide(std::move(model));
+  provide_beside<HbmConfig>(registry(), std::move(model));
 }
 
 const Registry<MemoryModel>& memory_models() {

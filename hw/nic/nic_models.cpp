@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <utility>
 
-#include "hw/core/config/section_key.h"
+#include "hw/core/config/provide_beside.h"
 #include "hw/nic/nic.h"
 #include "hw/nic/nic_model.h"
 
@@ -28,8 +28,7 @@ Registry<NicModel>& known_models() {
 }  // namespace
 
 void provide(NicModel model) {
-  if (known_models().find(model.name) == nullptr) check_new_key(model.name, model.config, NicConfig());
-  known_models().provide(std::move(model));
+  provide_beside<NicConfig>(known_models(), std::move(model));
 }
 
 const Registry<NicModel>& nic_models() {

@@ -11,6 +11,7 @@
 #include <system_error>
 
 #include "platforms/cli/output.h"
+#include "platforms/cli/result_files.h"
 #include "platforms/commands/command.h"
 #include "platforms/config/commented.h"
 #include "platforms/config/text.h"
@@ -88,10 +89,8 @@ int write(const NewOptions& options) {
     return kDone;
   }
   if (const int error = write_new_file(options.file, text); error != 0) {
-    // The name is right where only the disk is full or broken.
-    if (error == ENOSPC || error == EDQUOT || error == EFBIG || error == EIO) {
-      throw std::system_error(error, std::generic_category(), "cannot write " + options.file);
-    }
+    const std::system_error failure(error, std::generic_category(), "cannot write " + options.file);
+    if (is_full(failure)) throw failure;
     throw UsageError(options.file + ": expected the name of a new file, got " +
                      (error == EEXIST ? "one that is there, which is left as it is" : std::strerror(error)));
   }

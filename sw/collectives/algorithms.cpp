@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "hw/core/config/section_key.h"
+#include "hw/core/config/provide_beside.h"
 #include "sw/collectives/algorithm.h"
 
 namespace weft::collectives {
@@ -71,10 +71,7 @@ bool Algorithm::is_whole() const {
 }
 
 void provide(Algorithm algorithm) {
-  if (registry().find(algorithm.name) == nullptr) {
-    check_new_key(algorithm.name, algorithm.config, CommunicatorConfig());
-  }
-  registry().provide(std::move(algorithm));
+  provide_beside<CommunicatorConfig>(registry(), std::move(algorithm));
 }
 
 const Registry<Algorithm>& algorithms() {

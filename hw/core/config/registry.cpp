@@ -28,10 +28,13 @@ void fail_unknown_name(const std::vector<std::string>& names, std::string_view n
   throw ConfigError(path, "expected one of " + all + ", got \"" + std::string(name) + "\"" + near.question());
 }
 
+std::string section_key(std::string name) {
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
 Section section_of(const std::string& what, const std::string& name, const AnyConfig& config, const std::string& doc) {
-  std::string key = name;
-  std::replace(key.begin(), key.end(), '-', '_');
-  return {name, std::move(key), doc.empty() ? "The " + what + " " + name : doc, config};
+  return {name, section_key(name), doc.empty() ? "The " + what + " " + name : doc, config};
 }
 
 }  // namespace weft::detail

@@ -18,6 +18,8 @@ namespace detail {
 void check_new_name(const std::string& what, std::string_view name, bool is_taken);
 [[noreturn]] void fail_unknown_name(const std::vector<std::string>& names, std::string_view name,
                                     const std::string& path);
+/// The key under which the fields of an entry stand: its name with _ for -.
+[[nodiscard]] std::string section_key(std::string name);
 /// `doc` may be empty.
 [[nodiscard]] Section section_of(const std::string& what, const std::string& name, const AnyConfig& config,
                                  const std::string& doc);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <utility>
 
-#include "hw/core/config/section_key.h"
+#include "hw/core/config/provide_beside.h"
 #include "hw/fabric/switch/switch_model.h"
 
 namespace weft::fabric {
@@ -30,8 +30,7 @@ Registry<SwitchModel>& registry() {
 }  // namespace
 
 void provide(SwitchModel model) {
-  if (registry().find(model.name) == nullptr) check_new_key(model.name, model.config, Switch::Config());
-  registry().provide(std::move(model));
+  provide_beside<Switch::Config>(registry(), std::move(model));
 }
 
 const Registry<SwitchModel>& switch_models() {

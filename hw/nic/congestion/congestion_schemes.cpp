@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <utility>
 
-#include "hw/core/config/section_key.h"
+#include "hw/core/config/provide_beside.h"
 #include "hw/nic/congestion/congestion_control.h"
 #include "hw/nic/congestion/dcqcn.h"
 #include "hw/nic/nic_config.h"
@@ -24,8 +24,7 @@ Registry<CongestionScheme>& known_schemes() {
 }  // namespace
 
 void provide(CongestionScheme scheme) {
-  if (known_schemes().find(scheme.name) == nullptr) check_new_key(scheme.name, scheme.config, NicConfig());
-  known_schemes().provide(std::move(scheme));
+  provide_beside<NicConfig>(known_schemes(), std::move(scheme));
 }
 
 const Registry<CongestionScheme>& congestion_schemes() {

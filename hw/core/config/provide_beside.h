@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -9,14 +8,14 @@
 
 #include "hw/core/config/any_config.h"
 #include "hw/core/config/field_visitor.h"
+#include "hw/core/config/registry.h"
 
 namespace weft {
 
-/// The fields of a new entry called `name` stand among those of `place`, under a key of their own: throws
-/// std::invalid_argument if a field there has it already.
-template <ConfigStruct C>
-void check_new_key(const std::string& name, const AnyConfig& own, C place) {
-  if (!own.exists()) return;
+/// Provides an entry whose fields stand among those of Place, under a key of their own: throws std::invalid_argument if
+/// a field there has it already, or as Registry::provide() does.
+template <ConfigStruct Place, typename Entry>
+void provide_beside(Registry<Entry>& registry, Entry entry) {
   class Finder final : public FieldVisitor {
    public:
     explicit Finder(std::string key) : key_(std::move(key)) {}
@@ -32,13 +31,17 @@ void check_new_key(const std::string& name, const AnyConfig& own, C place) {
 
     std::string key_;
   };
-  std::string key = name;
-  std::replace(key.begin(), key.end(), '-', '_');
-  Finder finder(key);
-  FieldVisitor& visitor = finder;
-  place.fields(visitor);
-  if (!finder.found) return;
-  throw std::invalid_argument("expected a name that no field beside its own has, got \"" + name + "\"");
+  // A second entry of one name has its own key beside it, which is not what is wrong with it.
+  if (entry.config.exists() && registry.find(entry.name) == nullptr) {
+    Finder finder(detail::section_key(entry.name));
+    FieldVisitor& visitor = finder;
+    Place place;
+    place.fields(visitor);
+    if (finder.found) {
+      throw std::invalid_argument("expected a name that no field beside its own has, got \"" + entry.name + "\"");
+    }
+  }
+  registry.provide(std::move(entry));
 }
 
 }  // namespace weft
