@@ -10,6 +10,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "platforms/config/input_error.h"
+#include "platforms/config/text.h"
 #include "platforms/results/format.h"
 
 namespace weft::platforms {
@@ -29,7 +31,8 @@ double heartbeat() {
   if (text == nullptr) return kMinute;
   char* end = nullptr;
   const double seconds = std::strtod(text, &end);
-  return end != text && *end == '\0' && seconds >= 0 ? seconds : kMinute;
+  if (end != text && *end == '\0' && seconds >= 0) return seconds;
+  throw UsageError("WEFT_HEARTBEAT: expected seconds, 0 or more, got " + in_quotes(text));
 }
 
 }  // namespace

@@ -36,7 +36,10 @@ std::uint64_t parse_size(const std::string& text, const std::string& option) {
   try {
     size = parse_bytes(text);
   } catch (const std::invalid_argument& error) {
-    fail(option, "sizes with their units, such as \"1MiB,8MiB\" or \"1KiB:1GiB:x2\"" + units_in_brackets(error), text);
+    fail(
+        option,
+        "sizes below 8388608TiB with their units, such as \"1MiB,8MiB\" or \"1KiB:1GiB:x2\"" + units_in_brackets(error),
+        text);
   }
   if (size <= Bytes()) fail(option, "a size above 0", text);
   return static_cast<std::uint64_t>(size.count());

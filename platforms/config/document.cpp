@@ -60,9 +60,9 @@ json parse_value(const std::string& text, const std::string& path) {
 }  // namespace
 
 Document::Document(const std::string& file, std::span<const std::string> overrides, Catalogue catalogue,
-                   std::span<const std::string> patches)
+                   std::span<const std::string> patches, std::span<const OptionValue> by_option)
     : Document(std::make_unique<json>(load_own_object(file, "a platform", may_be_platform)), file, overrides,
-               std::move(catalogue), patches) {
+               std::move(catalogue), patches, by_option) {
   catalogue_.search_first(std::filesystem::path(origin_).parent_path());
 }
 
@@ -70,11 +70,11 @@ Document Document::from_text(const std::string& text, const std::string& name, s
                              Catalogue catalogue, std::span<const std::string> patches) {
   json tree = parse_own_json(text, name);
   if (!tree.is_object()) throw InputError(name, "", "a platform in JSON, an object", got_text(tree));
-  return Document(std::make_unique<json>(std::move(tree)), name, overrides, std::move(catalogue), patches);
+  return Document(std::make_unique<json>(std::move(tree)), name, overrides, std::move(catalogue), patches, {});
 }
 
 Document::Document(std::unique_ptr<json> tree, std::string file, std::span<const std::string> overrides,
-                   Catalogue catalogue, std::span<const std::string> patches)
+                   Catalogue catalogue, std::span<const std::string> patches, std::span<const OptionValue> by_option)
     : file_(std::move(file)), origin_(file_), tree_(std::move(tree)), catalogue_(std::move(catalogue)) {
   if (has_platform(*tree_)) {
     origin_ = (*tree_)[kOrigin].get<std::string>();
@@ -94,11 +94,15 @@ Document::Document(std::unique_ptr<json> tree, std::string file, std::span<const
     json platform = std::move((*tree_)[kPlatform]);
     *tree_ = std::move(platform);
     // The same run writes its results anew, and another one does not take their place.
-    if (patches.empty() && overrides.empty()) traces::forget_read(file_);
+    if (patches.empty() && overrides.empty() && by_option.empty()) traces::forget_read(file_);
   }
   for (const std::string& name : patches)
     patch(load_own_object(name, "a patch of a platform", may_be_platform), "", name);
   for (const std::string& assignment : overrides) set(assignment);
+  for (const OptionValue& value : by_option) {
+    put(value.path, parse_value(value.text, value.path), kCommandLine);
+    options_.insert_or_assign(value.path, value.option);
+  }
 }
 
 Document::~Document() = default;
@@ -162,7 +166,10 @@ std::string Document::overrider(std::string_view path) const {
 }
 
 std::string Document::file_of(std::string_view path) const {
-  if (const std::string source = overrider(path); !source.empty()) return source;
+  if (const std::string source = overrider(path); !source.empty()) {
+    const auto option = source == kCommandLine ? options_.find(path) : options_.end();
+    return option != options_.end() ? option->second : source;
+  }
   const auto opened = opened_.find(path);
   return opened != opened_.end() ? opened->second : file_;
 }

@@ -139,13 +139,21 @@ class Node {
   std::vector<Layer> layers_;  // The first has precedence.
 };
 
+/// A value that an option of a command stands for.
+struct OptionValue {
+  std::string path;
+  std::string text;    ///< as an override has it
+  std::string option;  ///< for messages: "--seed"
+};
+
 class Document {
  public:
   /// Loads the file and applies "path=value" overrides in order. A value that parses as JSON is taken so, else as a
   /// string. Before them come `patches`, files that hold a part of a platform each: every value in them that is no
-  /// object is such an override.
+  /// object is such an override. `by_option` comes last.
   explicit Document(const std::string& file, std::span<const std::string> overrides = {},
-                    Catalogue catalogue = Catalogue(), std::span<const std::string> patches = {});
+                    Catalogue catalogue = Catalogue(), std::span<const std::string> patches = {},
+                    std::span<const OptionValue> by_option = {});
   /// The same from text that is not in a file; `name` stands for the file in messages.
   static Document from_text(const std::string& text, const std::string& name,
                             std::span<const std::string> overrides = {}, Catalogue catalogue = Catalogue(),
@@ -201,7 +209,7 @@ class Document {
   };
 
   Document(std::unique_ptr<nlohmann::json> tree, std::string file, std::span<const std::string> overrides,
-           Catalogue catalogue, std::span<const std::string> patches);
+           Catalogue catalogue, std::span<const std::string> patches, std::span<const OptionValue> by_option);
 
   void set(const std::string& assignment);
   void patch(const nlohmann::json& value, const std::string& path, const std::string& file);
@@ -219,6 +227,7 @@ class Document {
   Catalogue catalogue_;
   std::map<std::string, std::string, std::less<>> overridden_;  ///< by which source
   std::set<std::string, std::less<>> set_again_;
+  std::map<std::string, std::string, std::less<>> options_;  ///< of those from the command line, other than --set
   /// Of a file that a run wrote: sources of what patches and the command line had set in that run, by path.
   std::map<std::string, std::string, std::less<>> before_;
   /// Strings that an override went below ("h100-sxm" became {"part": "h100-sxm"}).

@@ -17,15 +17,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::vector<std::array<std::string, 3>> values_by_option(const PlatformOptions& options) {
-  std::vector<std::array<std::string, 3>> all = options.by_option;
+std::vector<OptionValue> values_by_option(const PlatformOptions& options) {
+  std::vector<OptionValue> all = options.by_option;
   if (options.seed) all.push_back({"seed", std::to_string(*options.seed), "--seed"});
-  return all;
-}
-
-std::vector<std::string> all_overrides(const PlatformOptions& options) {
-  std::vector<std::string> all = options.overrides;
-  for (const auto& [path, value, option] : values_by_option(options)) all.push_back(path + "=" + value);
   return all;
 }
 
@@ -117,7 +111,8 @@ void require_host_memory(double bytes) {
 }
 
 Platform::Platform(const PlatformOptions& options)
-    : document_(find_platform(options.platform), all_overrides(options), Catalogue(), options.patches),
+    : document_(find_platform(options.platform), options.overrides, Catalogue(), options.patches,
+                values_by_option(options)),
       by_option_(values_by_option(options)) {
   const Node root = document_.root();
   name_ = read_name(document_, root);

@@ -24,8 +24,7 @@ struct PlatformOptions {
   std::vector<std::string> overrides;  ///< in order
   std::vector<std::string> patches;    ///< files, in order; overrides come after them
   std::optional<std::int64_t> seed;
-  /// Values that options of a command stand for, which come last: path, value, the option's name.
-  std::vector<std::array<std::string, 3>> by_option;
+  std::vector<OptionValue> by_option;  ///< which come last
   bool data = false;
 };
 
@@ -108,7 +107,7 @@ class Platform {
   std::string name_;
   std::string description_;
   MachineConfig machine_;
-  std::vector<std::array<std::string, 3>> by_option_;
+  std::vector<OptionValue> by_option_;
 };
 
 }  // namespace weft::platforms

@@ -128,7 +128,10 @@ void Plan::check_passage() const {
     const Time time = transfer_time(Bytes(wire), link.rate);
     const std::string on_link = " to pass a link of " + where + " at " + to_text(link.rate);
     if (time > kLongestPassage) {
-      throw ConfigError(path_ + ".segment", "expected less: " + passes + to_text(time) + on_link + limit);
+      const bool is_injection = config_.injection.count() != 0 && link.rate == config_.injection;
+      throw ConfigError(
+          path_ + (is_injection ? ".injection" : ".segment"),
+          (is_injection ? "expected more: " : "expected less: ") + passes + to_text(time) + on_link + limit);
     }
     const auto found = slow.find(key_of(direction));
     if (found == slow.end()) return;

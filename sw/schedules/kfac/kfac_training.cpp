@@ -459,8 +459,9 @@ void KfacTraining::expect_no_explosion(std::size_t step) const {
   if (std::isfinite(loss) && loss <= most) return;
   throw std::domain_error(fmt::format(
       "loss before step {}: expected at most {:.4g}, which is workload.training.most_growth, {:g}, times the {:.4g} "
-      "before step 1, got {:.4g}; a lower workload.training.rate than {:g}{} helps",
-      step + 1, most, how_.training.most_growth, first, loss, how_.training.rate,
+      "before step 1, got {}; a lower workload.training.rate than {:g}{} helps",
+      step + 1, most, how_.training.most_growth, first,
+      std::isnan(loss) ? std::string("no number") : fmt::format("{:.4g}", loss), how_.training.rate,
       how_.second_order() ? fmt::format(", or a higher workload.training.damping than {:g},", how_.training.damping)
                           : ""));
 }

@@ -140,6 +140,13 @@ TEST_F(InterruptedCli, ALongRunSaysWhereItIs) {
   EXPECT_GT(told, 0) << ran.err;
 }
 
+TEST_F(InterruptedCli, AHeartbeatIsANumberOfSeconds) {
+  const Ran ran = weft("--version >/dev/null; WEFT_HEARTBEAT=abc " WEFT_BINARY
+                       " collective ../small.json --op all_reduce --bytes 1MiB");
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_EQ(ran.err, "weft: WEFT_HEARTBEAT: expected seconds, 0 or more, got \"abc\"\n");
+}
+
 /// However early it comes: what is about to be made is known before it is there.
 TEST_F(InterruptedCli, AnEarlySignalLeavesNothing) {
   fs::create_directories(folder_ / "tmp");

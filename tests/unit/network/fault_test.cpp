@@ -117,6 +117,13 @@ TEST(FaultErrors, ASegmentMustPassTheSlowestLinkInTime) {
   }
 }
 
+TEST(FaultErrors, ASegmentIsNotToBlameForASlowInjection) {
+  FabricConfig config;
+  config.topology = Shape::kRing;
+  config.injection = Rate(1);
+  expect_error(config, "fabric.injection", "expected more: 4KiB and headers take 33296s");
+}
+
 TEST(FaultErrors, ASegmentMustPassTheCrossbarInTime) {
   FabricConfig config = tree();
   for (const double speedup : {1e-6, 1e-12, 1e-16, 1e-300}) {
