@@ -128,6 +128,7 @@ void add_followed(IdleCollector& idle, const MachineConfig& config, const Machin
         "no ring or tree carried anything in this run");
     add(Followed::kChunk, {"collectives.chunk"},
         "all that rings of this run carried has flags, and chunks of a length of their own");
+    add(Followed::kSlots, {"collectives.slice"}, "no ring without flags carried anything in this run");
     // What nccl may take depends on it.
     if (config.collectives.algorithm != NcclConfig::kAlgorithm) {
       add(Followed::kRings, {"collectives.protocol"}, "no ring or tree carried anything in this run");
@@ -254,7 +255,7 @@ void add_collectives(IdleCollector& idle, const CommunicatorConfig& config, cons
   idle.add(broadcast != BroadcastAlgorithm::kKNomial, path + ".broadcast.radix", by);
   for (const char* field : {".piece", ".pieces"}) idle.add(!in_network, path + field, why);
   // The others run in rings, or fall back to them.
-  for (const char* field : {".channels", ".chunk", ".slots", ".queue_pairs", ".order", ".protocol"}) {
+  for (const char* field : {".channels", ".chunk", ".slots", ".slice", ".queue_pairs", ".order", ".protocol"}) {
     idle.add(algorithm == DimensionsConfig::kAlgorithm, path + field, why);
   }
   const bool rings =

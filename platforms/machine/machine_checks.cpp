@@ -184,6 +184,10 @@ void check_machine(const MachineConfig& config) {
   if (config.firmware.cores < 1) throw ConfigError("firmware.cores", "expected at least 1, got 0");
   check_shares(config.accelerator);
   check_polling(config);
+  if (const int half = config.collectives.slots / 2; config.collectives.slice > half) {
+    throw ConfigError("collectives.slice", "expected at most half of collectives.slots, " + std::to_string(half) +
+                                               ", got " + std::to_string(config.collectives.slice));
+  }
   check_whole_elements(config.collectives.chunk, kElement, "collectives.chunk");
   check_whole_elements(config.collectives.of<collectives::InNetworkMember::Config>().chunk, kElement * kHalvings,
                        "collectives.in_network.chunk");

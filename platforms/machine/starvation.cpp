@@ -95,10 +95,12 @@ RingModel ring_model(const MachineConfig& config, const fabric::Plan& network, c
 
 namespace {
 
-/// Of so many slots; many small ones count as fewer large ones.
-double share_of(RingModel model, int slots, double (RingModel::*share)(int) const) {
+/// Of so many slots, of which long blocks fill `slice` with a message; many small ones count as fewer large ones.
+double share_of(RingModel model, const collectives::CommunicatorConfig& rings, int slots,
+                double (RingModel::*share)(int) const) {
   constexpr int kReplayed = 64;
-  const int joined = (slots + kReplayed - 1) / kReplayed;
+  const int slice = rings.most_slice(slots);
+  const int joined = std::max(slice, (slots + kReplayed - 1) / kReplayed);
   for (RingLane& lane : model.lanes) lane.length = lane.length * joined;
   model.engine = model.engine * joined;
   return (model.*share)(slots / joined);
@@ -107,14 +109,16 @@ double share_of(RingModel model, int slots, double (RingModel::*share)(int) cons
 constexpr int kMostSlots = 1024;
 
 /// The fewest slots, an even number, that let at least such a share through, which the most do.
-int sufficient_slots(const RingModel& model, int slots, double enough, double (RingModel::*share)(int) const) {
+int sufficient_slots(const RingModel& model, const collectives::CommunicatorConfig& rings, double enough,
+                     double (RingModel::*share)(int) const) {
+  const int slots = rings.slots;
   int most = slots;
-  while (most < kMostSlots && share_of(model, most, share) < enough) most = std::min(2 * most, kMostSlots);
+  while (most < kMostSlots && share_of(model, rings, most, share) < enough) most = std::min(2 * most, kMostSlots);
   int least = most / 2;
   while (most - least > 2) {
     const int middle = (least + most) / 4 * 2;
     if (middle == least || middle == most) break;
-    (share_of(model, middle, share) < enough ? least : most) = middle;
+    (share_of(model, rings, middle, share) < enough ? least : most) = middle;
   }
   return most;
 }
@@ -142,13 +146,13 @@ std::vector<std::string> describe_starved_rings(const MachineConfig& config, con
   const bool leaves = config.accelerators > config.per_node || node == nullptr;
   std::vector<std::string> lines;
   const auto tell = [&](const char* what, double (RingModel::*share)(int) const) {
-    const double had = share_of(model, rings.slots, share);
+    const double had = share_of(model, rings, rings.slots, share);
     if (had >= kEnough) return;
     // Other things keep links idle, too: the first chunks' way round, or the time that chunks are with their engine.
-    const double best = share_of(model, kMostSlots, share);
+    const double best = share_of(model, rings, kMostSlots, share);
     if (had >= kEnough * best) return;
     constexpr double kGood = 0.85;
-    const int enough = best < kGood ? 0 : sufficient_slots(model, rings.slots, kEnough * best, share);
+    const int enough = best < kGood ? 0 : sufficient_slots(model, rings, kEnough * best, share);
     lines.push_back((leaves ? network.path() : node->path()) + ": collectives.slots of " + std::to_string(rings.slots) +
                     " and collectives.chunk of " + to_text(rings.chunk) + " let a large " + what +
                     " by rings fill at most about " + percent(had) + " of the links, since slots come back late; " +

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,6 +39,7 @@ struct CommunicatorConfig {
   std::vector<int> order;
   Bytes chunk = Bytes(512 << 10);
   int slots = 16;
+  int slice = 0;
   int queue_pairs = 1;
   Protocol protocol = Protocol::kAutomatic;
   Bytes piece = Bytes(4 << 20);
@@ -45,6 +47,9 @@ struct CommunicatorConfig {
   Time entry;
   BroadcastConfig broadcast;
   Sections sections{names_for<Algorithm>()};
+
+  /// Of that many slots.
+  [[nodiscard]] int most_slice(int of) const { return slice > 0 ? slice : std::max(of / 4, 1); }
 
   /// The section of this type.
   template <typename C>
@@ -68,8 +73,12 @@ struct CommunicatorConfig {
           "ring: order in which it passes each group of so many neighbouring members, as positions in the group; "
           "empty: by their numbers",
           Range{0, 4095});
-    visit("chunk", chunk, "Bytes that travel around a ring as one message", Range{256, 1 << 30});
+    visit("chunk", chunk, "Bytes of a staging slot, and of the longest message of a tree", Range{256, 1 << 30});
     visit("slots", slots, "Staging slots of a chunk each, per ring and member", Range{2, 1024});
+    visit("slice", slice,
+          "Most chunks in a message of a ring, in a Broadcast half as many; at most half of the slots. 0: a quarter of "
+          "the slots, as in NCCL",
+          Range{0, 512});
     visit("queue_pairs", queue_pairs,
           "Queue pairs of a ring's connection between nodes. Chunks take turns on them, so that routing by hash can "
           "spread the load",

@@ -66,6 +66,18 @@ std::vector<firmware::QueuePair> RingMember::connection(const firmware::Rank& pe
   return pairs;
 }
 
+void RingMember::lay_out_slots(std::uint64_t longest) {
+  const auto slots = static_cast<std::uint64_t>(options_.slots);
+  slot_bytes_ = std::max<std::uint64_t>((longest + 255) / 256 * 256, 1);
+  slots_ = std::min(options_.chunk * slots / slot_bytes_, slots);
+}
+
+void RingMember::lay_out_slots(const BlockMap& blocks) {
+  std::uint64_t longest = 0;
+  for (int i = 0; i < size_; ++i) longest = std::max(longest, blocks(i).bytes);
+  lay_out_slots(std::min(longest, cut({0, longest}, slice()).chunk));
+}
+
 void RingMember::write(std::uint64_t number, std::uint64_t from, std::uint64_t to, std::uint64_t bytes, bool signaled) {
   const std::uint64_t pair = number % next_.size();
   next_[pair].write(from, to, bytes, true, kChunk, signaled, pair);
@@ -131,7 +143,7 @@ class RingMember::Flow {
     if (staged_) {
       co_await ring_.until([this] {
         unstage();
-        return ring_.progress_.credits + static_cast<std::uint64_t>(ring_.options_.slots) > sent_;
+        return ring_.progress_.credits + ring_.slots_ > sent_;
       });
     }
     ring_.write(sent_, from, staged_ ? ring_.slot_address(sent_) : from, chunk.bytes, !staged_);
@@ -167,7 +179,7 @@ class RingMember::Flow {
   std::uint64_t going_;
   std::function<Extent()> next_;
   bool staged_ = ring_.rank_.staged;
-  std::uint64_t batch_ = std::max(static_cast<std::uint64_t>(ring_.options_.slots) / 4, std::uint64_t{1});
+  std::uint64_t batch_ = std::max(ring_.slots_ / 4, std::uint64_t{1});
   std::uint64_t received_ = 0;
   std::uint64_t sent_ = 0;
   std::uint64_t begun_ = 0;     ///< copies out of slots
@@ -177,7 +189,8 @@ class RingMember::Flow {
 Task RingMember::allgather(std::uint64_t buffer, BlockMap blocks, firmware::Counter* got) {
   if (size_ == 1) co_return;
   for (const Followed what : {Followed::kRings, Followed::kSlots, Followed::kChunk}) follow(rank_.followed, what);
-  const auto chunks_of = [&](int block) { return cut(blocks(block)); };
+  lay_out_slots(blocks);
+  const auto chunks_of = [&](int block) { return cut(blocks(block), slice()); };
   std::uint64_t coming = 0;
   std::uint64_t going = 0;
   for (int step = 0; step + 1 < size_; ++step) {
@@ -204,7 +217,8 @@ Task RingMember::allgather(std::uint64_t buffer, BlockMap blocks, firmware::Coun
 Task RingMember::broadcast(std::uint64_t buffer, Extent part, int root) {
   if (size_ == 1) co_return;
   for (const Followed what : {Followed::kRings, Followed::kSlots, Followed::kChunk}) follow(rank_.followed, what);
-  const Chunks chunks = cut(part);
+  const Chunks chunks = cut(part, std::max(slice() / 2, options_.chunk));
+  lay_out_slots(std::min(part.bytes, chunks.chunk));
   const bool receives = position_ != root;
   const bool sends = (position_ + 1) % size_ != root;
   Flow flow(*this, buffer, receives ? chunks.count() : 0, sends ? chunks.count() : 0,
@@ -229,7 +243,8 @@ Task RingMember::reduce_scatter(std::uint64_t input, std::uint64_t output, Block
     co_await completions_->next();
     co_return;
   }
-  const auto chunks_of = [&](int block) { return cut(blocks(block)); };
+  lay_out_slots(blocks);
+  const auto chunks_of = [&](int block) { return cut(blocks(block), slice()); };
   // Step s sends block position - 1 - s; what is received in step s is sent in step s + 1, the last one is the own
   // block.
   std::uint64_t coming = 0;
@@ -239,12 +254,11 @@ Task RingMember::reduce_scatter(std::uint64_t input, std::uint64_t output, Block
     coming += chunks_of(step_block(step + 2)).count();
   }
   co_await enter(coming, going);
-  const auto slots = static_cast<std::uint64_t>(options_.slots);
 
   // Half of the slots' worth of chunks goes all the way round before the next: then a member never waits for a slot
   // that frees only when it has itself gone further (with 2 g slots and g chunks, the member that is furthest behind
   // can always send, since its next member has sent on all but the latest 2 g chunks that it got).
-  const std::uint64_t group = slots / 2;
+  const std::uint64_t group = slots_ / 2;
   std::uint64_t longest = 0;
   for (int block = 0; block < size_; ++block) longest = std::max(longest, chunks_of(block).count());
 
@@ -272,7 +286,7 @@ Task RingMember::reduce_scatter(std::uint64_t input, std::uint64_t output, Block
           if (last) return_slots();
         }
         if (last) continue;
-        co_await until([this, sent, slots] { return progress_.credits + slots > sent; });
+        co_await until([this, sent] { return progress_.credits + slots_ > sent; });
         write(sent, source, slot_address(sent), chunk.bytes, true);
         ++sent;
       }

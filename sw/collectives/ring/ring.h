@@ -28,15 +28,18 @@ namespace weft::collectives {
 /// chunk belongs in the peer's buffer, which has the same address on every rank. Nothing is written before the peer
 /// said that it has entered the collective, and no slot before it is free: both are empty sends against the ring's
 /// direction, of which the immediate says how many slots they give back: one of a ReduceScatter, else a quarter of all
-/// where so many come. Towards other nodes all requests take `relay` longer: a thread of the host makes them for the
-/// kernel. There a connection may have several queue pairs, to which chunks are posted in turn
-/// (NCCL_IB_QPS_PER_CONNECTION with NCCL_IB_SPLIT_DATA_ON_QPS=0), so that a network that hashes them uses several ways;
-/// all else goes by the first.
+/// where so many come. Of long blocks a message is what NCCL calls a slice, `slice` chunks: it has then so many slots
+/// fewer (NCCL_STEPS 8, of which ALLREDUCE_SLICESTEPS, ALLGATHER_SLICESTEPS and REDUCESCATTER_SLICESTEPS are 2 and
+/// BROADCAST_SLICESTEPS is 1, in its src/include/collectives.h). Towards other nodes all requests take `relay` longer:
+/// a thread of the host makes them for the kernel. There a connection may have several queue pairs, to which chunks are
+/// posted in turn (NCCL_IB_QPS_PER_CONNECTION with NCCL_IB_SPLIT_DATA_ON_QPS=0), so that a network that hashes them
+/// uses several ways; all else goes by the first.
 class RingMember {
  public:
   struct Options {
-    std::uint64_t chunk = 512 << 10;  ///< the largest
-    int slots = 16;
+    std::uint64_t chunk = 512 << 10;
+    int slots = 16;       ///< of a chunk each
+    int slice = 4;        ///< the most chunks in a message, of a Broadcast half as many; at most half of the slots
     int queue_pairs = 1;  ///< of a connection between nodes
   };
 
@@ -82,16 +85,22 @@ class RingMember {
   /// Writes chunk number `number` of the current collective to the next member.
   void write(std::uint64_t number, std::uint64_t from, std::uint64_t to, std::uint64_t bytes, bool signaled);
   void take(const nic::Completion& entry);
-  /// Chunks of a block: two at the least, so that one goes on while the other comes, as NCCL cuts its slices.
-  [[nodiscard]] Chunks cut(Extent part) const {
+  /// What a block travels in, `longest` bytes each at the most: two at the least, so that one goes on while the other
+  /// comes, as NCCL cuts its slices.
+  [[nodiscard]] static Chunks cut(Extent part, std::uint64_t longest) {
     const std::uint64_t half = (part.bytes / 2 + 255) / 256 * 256;
-    return {part, std::clamp(half, std::max<std::uint64_t>(options_.chunk / 32, 1), options_.chunk)};
+    return {part, std::clamp(half, std::max<std::uint64_t>(longest / 32, 1), longest)};
   }
+  [[nodiscard]] std::uint64_t slice() const { return options_.chunk * static_cast<std::uint64_t>(options_.slice); }
+  /// Lays slots for messages of so many bytes out in the staging memory, as the peers do: the same in all members.
+  void lay_out_slots(std::uint64_t longest);
+  /// For the blocks of all members.
+  void lay_out_slots(const BlockMap& blocks);
   firmware::Task enter(std::uint64_t chunks_in, std::uint64_t credits_in);
   void return_slots();
   [[nodiscard]] int step_block(int step) const { return ((position_ - step) % size_ + size_) % size_; }
   [[nodiscard]] std::uint64_t slot_address(std::uint64_t chunk) const {
-    return staging_ + chunk % static_cast<std::uint64_t>(options_.slots) * options_.chunk;
+    return staging_ + chunk % slots_ * slot_bytes_;
   }
 
   firmware::Rank& rank_;
@@ -100,6 +109,8 @@ class RingMember {
   Options options_;
   int engine_;
   std::uint64_t staging_;
+  std::uint64_t slots_ = 0;  ///< of the current collective
+  std::uint64_t slot_bytes_ = 0;
   firmware::CompletionQueue* completions_ = nullptr;
   std::vector<firmware::QueuePair> next_;
   std::vector<firmware::QueuePair> previous_;

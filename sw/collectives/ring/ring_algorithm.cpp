@@ -10,7 +10,8 @@
 namespace weft::collectives {
 
 RingMember::Options ring_options(const CommunicatorConfig& config) {
-  return {static_cast<std::uint64_t>(config.chunk.count()), config.slots, config.queue_pairs};
+  return {static_cast<std::uint64_t>(config.chunk.count()), config.slots, config.most_slice(config.slots),
+          config.queue_pairs};
 }
 
 std::vector<std::vector<int>> neighbours(const GroupSite& site) {
