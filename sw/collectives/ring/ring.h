@@ -87,9 +87,9 @@ class RingMember {
   void take(const nic::Completion& entry);
   /// What a block travels in, `longest` bytes each at the most: two at the least, so that one goes on while the other
   /// comes, as NCCL cuts its slices.
-  [[nodiscard]] static Chunks cut(Extent part, std::uint64_t longest) {
+  [[nodiscard]] Chunks cut(Extent part, std::uint64_t longest) const {
     const std::uint64_t half = (part.bytes / 2 + 255) / 256 * 256;
-    return {part, std::clamp(half, std::max<std::uint64_t>(longest / 32, 1), longest)};
+    return {part, std::clamp(half, std::max<std::uint64_t>(options_.chunk / 32, 1), longest)};
   }
   [[nodiscard]] std::uint64_t slice() const { return options_.chunk * static_cast<std::uint64_t>(options_.slice); }
   /// Lays slots for messages of so many bytes out in the staging memory, as the peers do: the same in all members.

@@ -99,7 +99,7 @@ TEST(StarvedRings, AreNamedWithWhatHelps) {
   ASSERT_EQ(lines.size(), 1U);
   EXPECT_TRUE(
       lines[0].starts_with("fabric: collectives.slots of 16 and collectives.chunk of 64KiB let a large "
-                           "ReduceScatter by rings fill at most about 7"))
+                           "ReduceScatter by rings fill at most about 67"))
       << lines[0];
   const std::string begin = " of the links, since slots come back late; it takes about collectives.slots=";
   const std::size_t at = lines[0].find(begin);
