@@ -20,6 +20,7 @@
 #include "platforms/commands/analytical/platform.h"
 #include "platforms/commands/analytical/run.h"
 #include "platforms/commands/command.h"
+#include "platforms/commands/estimate.h"
 #include "platforms/config/text.h"
 #include "platforms/import/astra_groups.h"
 #include "platforms/jobs/collective_details.h"
@@ -58,6 +59,7 @@ struct RunOptions {
   bool json = false;
   bool steady = false;
   bool verify_steady = false;
+  bool estimate = false;
 };
 
 /// The file that is given, or else the one that lies beside --traces; empty if there is none.
@@ -120,6 +122,26 @@ IdleSettings idle_settings(Platform& platform, const Job& job, MachineUse use) {
   std::vector<IdleFields> more = platform.replaced();
   for (IdleFields& field : job.idle()) more.push_back(std::move(field));
   return IdleSettings(platform.document(), platform.machine(), use, std::move(more));
+}
+
+/// Builds the machine and the job, as a run does, and writes nothing.
+int estimate_machine(const RunOptions& options, Platform& platform) {
+  const std::unique_ptr<Job> job = make_job(platform);
+  platform.document().check_unused();
+  const Stopwatch build_watch;
+  Machine& machine = platform.checked([&]() -> Machine& { return build_machine(platform.machine()); });
+  platform.checked([&] { job->build(machine); });
+  const double built = build_watch.cpu_seconds();
+  const Estimate told = platform.checked([&] {
+    job->start();
+    return estimate(machine, *job, built);
+  });
+  if (options.json) {
+    print_json(to_json(told));
+  } else {
+    print(platform.name() + ": " + to_text(told));
+  }
+  return kDone;
 }
 
 int run_machine(const RunOptions& options, Platform& platform) {
@@ -270,11 +292,14 @@ int run_machine(const RunOptions& options, Platform& platform) {
 
 int run(const RunOptions& options) {
   if (is_analytical(options.platform)) {
+    if (options.estimate) throw UsageError("--estimate: expected a machine of modules; this network takes seconds");
     options.waves.refuse_without_modules();
     return run_analytical({options.platform, options.out, options.timeline, options.timeline_ranks, options.json});
   }
   Platform platform(options.platform);
-  return checked_against(platform.document(), [&] { return run_machine(options, platform); });
+  return checked_against(platform.document(), [&] {
+    return options.estimate ? estimate_machine(options, platform) : run_machine(options, platform);
+  });
 }
 
 /// As if they had been the first of --set.
@@ -326,6 +351,8 @@ Command run_command(const Arguments& parent) {
                "Leave out blocks that repeat those before them, within 0.2 % (--set steady.tolerance=0.002)");
   app.add_flag("--verify-steady", options->verify_steady,
                "Simulate what would be left out, and report how far off the result would have been");
+  app.add_flag("--estimate", options->estimate,
+               "Run for some seconds, write nothing, and print what processor time and memory the whole run takes");
   return {app, [options] { return run_traces(*options); }};
 }
 

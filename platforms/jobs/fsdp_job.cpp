@@ -163,6 +163,11 @@ class FsdpJob final : public Job {
   }
   void start() override { fsdp_->start(); }
   [[nodiscard]] double progress() const override { return fsdp_->progress(); }
+  [[nodiscard]] double received_bytes() const override { return fsdp_->received_bytes(); }
+  [[nodiscard]] double simulated_share() const override {
+    const schedules::SteadyConfig& steady = machine_->config().steady;
+    return steady.is_on() && !steady.verify && simulates_all().empty() ? fsdp_->share_of_steady() : 1;
+  }
   [[nodiscard]] std::function<std::uint64_t(const accelerator::ComputeConfig&)> kernels_on() const override {
     return [this](const accelerator::ComputeConfig& compute) { return digest_of(config_, compute); };
   }

@@ -37,6 +37,10 @@ class Job {
   virtual void start() = 0;
   /// Share of the work that is done.
   [[nodiscard]] virtual double progress() const = 0;
+  /// About what all interfaces receive in all of it; 0: that is not known. Known after build().
+  [[nodiscard]] virtual double received_bytes() const { return 0; }
+  /// About which share of it is simulated if set_left_out() is called; known after build().
+  [[nodiscard]] virtual double simulated_share() const { return 1; }
   /// After the run: throws what its firmware has met in its input.
   virtual void check() const {}
   /// Of a run in which nothing can happen any more: who has what under way, a line each.

@@ -45,6 +45,8 @@ Fsdp::Fsdp(std::vector<Rank*> ranks, const FsdpConfig& config, const Communicato
       shards_(shards_of(config, ranks_.size())),
       copies_(static_cast<int>(ranks_.size()) / shards_),
       plan_(config, compute, shards_) {
+  work_until_.push_back(0);
+  for (const double work : work_of_stages(plan_)) work_until_.push_back(work_until_.back() + work);
   flops_per_token_ = models::convention_flops_per_token(plan_.model, config.sequence, false);
   add_groups(collectives);
   const bool on_host = collectives::algorithm_of(collectives.algorithm).on_host;
@@ -131,7 +133,7 @@ Fsdp::~Fsdp() = default;
 void Fsdp::set_steady(const SteadyConfig& steady, FsdpSteady::Hooks hooks) {
   if (!steady.is_on() || members_.front()->offload) return;
   steady_ = std::make_unique<FsdpSteady>(
-      steady, plan_, GatherAhead{config_.forward_prefetch, config_.backward_prefetch}, members_.size(),
+      steady, plan_, gather_ahead(), members_.size(),
       FsdpSteady::Schedule{[this](int step) { return held(step); },
                            [this](int step, int from, int to) { leave_out(step, from, to); }},
       std::move(hooks));

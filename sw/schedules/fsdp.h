@@ -12,6 +12,7 @@
 #include "sw/firmware/rank.h"
 #include "sw/schedules/fsdp_plan.h"
 #include "sw/schedules/fsdp_steady.h"
+#include "sw/schedules/fsdp_work.h"
 #include "sw/schedules/steady.h"
 
 namespace weft::schedules {
@@ -81,8 +82,12 @@ class Fsdp {
   [[nodiscard]] std::vector<std::string> remarks() const;
 
   [[nodiscard]] const FsdpPlan& plan() const { return plan_; }
-  /// Share of the steps that is simulated or left out.
+  /// Share of the steps' work (work_of_stages()) that is simulated or left out.
   [[nodiscard]] double progress() const;
+  /// Of collectives by rings, what all ranks receive in all steps.
+  [[nodiscard]] double received_bytes() const;
+  /// About which share of the work is simulated with set_steady().
+  [[nodiscard]] double share_of_steady() const;
 
  private:
   struct Member;
@@ -105,6 +110,7 @@ class Fsdp {
   void enqueue(Member& member, std::uint32_t stream, const PlannedKernel& kernel);
   std::uint64_t allocate(Member& member, const std::string& what, std::uint64_t bytes);
   void allocate_state(Member& member);
+  [[nodiscard]] GatherAhead gather_ahead() const { return {config_.forward_prefetch, config_.backward_prefetch}; }
   /// Stages of steps, with the optimizer as the last of each, counted from the beginning of the run.
   [[nodiscard]] std::uint64_t stage_of(int step, int stage) const;
   [[nodiscard]] std::uint64_t gather_of(int step, int index) const;
@@ -123,6 +129,7 @@ class Fsdp {
   int shards_;  ///< of a copy
   int copies_;
   FsdpPlan plan_;
+  std::vector<double> work_until_;  ///< a stage of a step, and the end of the step
   std::int64_t flops_per_token_;
   using Groups = std::vector<std::unique_ptr<collectives::Communicator>>;
   Groups gather_groups_;   ///< by copy

@@ -8,7 +8,23 @@
 namespace weft::schedules {
 
 double Fsdp::progress() const {
-  return static_cast<double>(members_.front()->stages.value()) / static_cast<double>(stage_of(config_.steps, 0));
+  const std::uint64_t done = members_.front()->stages.value();
+  const std::size_t of_step = work_until_.size() - 1;
+  const double step = work_until_.back();
+  return (static_cast<double>(done / of_step) * step + work_until_[done % of_step]) / (step * config_.steps);
+}
+
+double Fsdp::received_bytes() const {
+  double bytes = 0;
+  for (const Gather& gather : plan_.gathers) bytes += static_cast<double>(gather.bytes);
+  for (const Scatter& scatter : plan_.scatters) {
+    bytes += static_cast<double>(scatter.elements) * static_cast<double>(size_of(config_.reduce_type));
+  }
+  return bytes * (shards_ - 1) * copies_ * config_.steps;
+}
+
+double Fsdp::share_of_steady() const {
+  return members_.front()->offload ? 1 : share_of_settled(plan_, find_rows(plan_, gather_ahead()));
 }
 
 Time Fsdp::ended_at(std::size_t step) const {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -61,6 +62,31 @@ TEST_F(SteadyCli, SaysWhyAllIsSimulated) {
   const Ran few = weft("run --steady ../small.json");
   EXPECT_NE(few.out.find("nothing is left out: no blocks have settled within steady.tolerance"), std::string::npos)
       << few.out;
+}
+
+/// A job that ends within the trial is known exactly; nothing is written.
+TEST_F(SteadyCli, EstimatesWhatARunTakes) {
+  const Ran text = weft("run ../small.json --estimate");
+  ASSERT_EQ(text.code, 0) << text.err;
+  EXPECT_NE(text.out.find(" s of processor time and "), std::string::npos) << text.out;
+  EXPECT_NE(text.out.find(" and 100 % of the work"), std::string::npos) << text.out;
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "out"));
+  const Ran ran = weft("run ../small.json --estimate --json");
+  const json whole = json::parse(ran.out);
+  EXPECT_EQ(whole["trial_share"], 1);
+  EXPECT_EQ(whole["is_least"], false);
+  EXPECT_GE(whole["cpu_s"].get<double>(), whole["trial_cpu_s"].get<double>());
+  EXPECT_GT(whole["memory_bytes"].get<double>(), 1 << 20);
+  // Blocks that would be left out do not count.
+  const auto share = [&](const std::string& more) {
+    const json estimate = json::parse(weft("run " + std::string(kBlocks) + "--estimate --json" + more).out);
+    return estimate["cpu_s"].get<double>() / estimate["trial_cpu_s"].get<double>();
+  };
+  EXPECT_GE(share(""), 1);
+  EXPECT_LT(share(" --steady"), 0.9);
+  const Ran analytical = weft("run themis-2d-sw-sw --estimate");
+  EXPECT_EQ(analytical.code, 2);
+  EXPECT_EQ(analytical.err, "weft: --estimate: expected a machine of modules; this network takes seconds\n");
 }
 
 }  // namespace

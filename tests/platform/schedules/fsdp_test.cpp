@@ -170,6 +170,29 @@ TEST(Schedule, Float8GathersABytePerWeight) {
   EXPECT_GT(alone.stages[1].kernels.size(), plan.stages[1].kernels.size());
 }
 
+TEST(Schedule, WorkIsOfBytesAndKernels) {
+  FsdpConfig workload = two_blocks();
+  workload.layers = 16;
+  const schedules::FsdpPlan plan(workload, accelerator::ComputeConfig(), 8);
+  const std::vector<double> work = schedules::work_of_stages(plan);
+  ASSERT_EQ(work.size(), plan.stages.size() + 1);
+  double all = 0;
+  for (const double each : work) all += each;
+  double bytes = 0;
+  std::size_t kernels = plan.optimizer.size();
+  for (const schedules::Gather& gather : plan.gathers) bytes += static_cast<double>(gather.bytes);
+  for (const schedules::Scatter& scatter : plan.scatters) bytes += 2 * static_cast<double>(scatter.elements);
+  for (const schedules::Stage& stage : plan.stages) kernels += stage.kernels.size() + stage.tail.size();
+  EXPECT_NEAR(all, bytes + static_cast<double>(kernels << 20), 1);
+
+  const std::vector<schedules::FsdpRow> rows = schedules::find_rows(plan, {1, 1});
+  ASSERT_FALSE(rows.empty());
+  const double share = schedules::share_of_settled(plan, rows);
+  EXPECT_GT(share, 12.0 / 32);
+  EXPECT_LT(share, 0.7);
+  EXPECT_EQ(schedules::share_of_settled(plan, {}), 1);
+}
+
 /// Sequences and their tokens each within their limits, and more together than 64 bits count.
 TEST(Schedule, StepsHaveAtMostSoManyOperations) {
   FsdpConfig workload = two_blocks();

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/commands/estimate.h"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <nlohmann/json.hpp>
+
+#include "platforms/cli/progress.h"
+#include "platforms/results/stopwatch.h"
+
+namespace weft::platforms {
+namespace {
+
+constexpr double kTrial = 3;
+constexpr double kLongestTrial = 20;
+
+/// Thrown where enough is known.
+struct Enough {};
+
+double received_bytes(Machine& machine) {
+  double bytes = 0;
+  for (int i = 0; i < machine.size(); ++i) {
+    bytes += static_cast<double>(machine.nic(i).counters().bytes_received);
+    const nic::AnyNic* const port = machine.scale_up_port(i);
+    if (port != nullptr) bytes += static_cast<double>(port->counters().bytes_received);
+  }
+  return bytes;
+}
+
+/// How much of the work was done when. The first part that ends has other work before it than its own, what prepares
+/// the run, so that the pace is that of those behind it.
+class Trial {
+ public:
+  explicit Trial(const Job& job) : job_(job) {}
+
+  void look() {
+    const double now = watch_.cpu_seconds();
+    const double done = job_.progress();
+    if (done > done_) {
+      if (first_done_ < 0) {
+        first_done_ = done;
+        first_at_ = now;
+      }
+      done_ = done;
+      at_ = now;
+    }
+    if ((now >= kTrial && has_pace()) || now >= kLongestTrial) throw Enough();
+  }
+
+  [[nodiscard]] Estimate result(bool ended, double received) const {
+    const double now = watch_.cpu_seconds();
+    Estimate estimate{.cpu_s = now, .trial_s = now, .share = ended ? 1 : done_};
+    // What a run has under way is nearly constant: its memory is that of the machine.
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    estimate.memory_bytes = static_cast<double>(usage.ru_maxrss) * 1024;
+    if (ended) return estimate;
+    const double by_bytes = job_.received_bytes() > 0 ? received / job_.received_bytes() : 0;
+    if (has_pace()) {
+      estimate.cpu_s = at_ + (1 - done_) * (at_ - first_at_) / (done_ - first_done_);
+    } else if (by_bytes > 0) {
+      estimate.share = by_bytes;
+      estimate.cpu_s = now / by_bytes;
+    } else {
+      estimate.is_least = true;
+    }
+    return estimate;
+  }
+
+ private:
+  [[nodiscard]] bool has_pace() const { return first_done_ >= 0 && done_ > first_done_; }
+
+  const Job& job_;
+  Stopwatch watch_;
+  double first_done_ = -1;
+  double first_at_ = 0;
+  double done_ = 0;
+  double at_ = 0;
+};
+
+}  // namespace
+
+Estimate estimate(Machine& machine, const Job& job, double built_s) {
+  Trial trial(job);
+  machine.dispatcher().on_progress(Progress::kEvents, [&trial] { trial.look(); });
+  bool ended = false;
+  try {
+    machine.run();
+    ended = true;
+  } catch (const Enough&) {
+    ended = false;
+  }
+  machine.dispatcher().on_progress(0, {});
+  Estimate estimate = trial.result(ended, received_bytes(machine));
+  if (!estimate.is_least) estimate.cpu_s *= job.simulated_share();
+  estimate.cpu_s += built_s;
+  return estimate;
+}
+
+nlohmann::ordered_json to_json(const Estimate& estimate) {
+  return {{"cpu_s", estimate.cpu_s},
+          {"is_least", estimate.is_least},
+          {"memory_bytes", estimate.memory_bytes},
+          {"trial_cpu_s", estimate.trial_s},
+          {"trial_share", estimate.share}};
+}
+
+std::string to_text(const Estimate& estimate) {
+  const double memory = estimate.memory_bytes / (1 << 20);
+  if (estimate.is_least) {
+    return fmt::format("more than {:.0f} s of processor time, in which no part of the work ended, and {:.0f} MiB\n",
+                       estimate.cpu_s, memory);
+  }
+  return fmt::format("about {:.{}f} s of processor time and {:.0f} MiB, from {:.1f} s and {:.3g} % of the work\n",
+                     estimate.cpu_s, estimate.cpu_s < 10 ? 1 : 0, memory, estimate.trial_s, 100 * estimate.share);
+}
+
+}  // namespace weft::platforms
