@@ -8,7 +8,7 @@
 #include "hw/nic/congestion/pacing.h"
 #include "hw/nic/context_cache.h"
 #include "hw/nic/phased_memory.h"
-#include "hw/nic/recovery.h"
+#include "hw/nic/reliability/recovery.h"
 #include "hw/nic/tags.h"
 
 namespace weft::nic {

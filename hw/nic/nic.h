@@ -23,7 +23,7 @@
 #include "hw/nic/host_link.h"
 #include "hw/nic/memory_regions.h"
 #include "hw/nic/nic_config.h"
-#include "hw/nic/psn.h"
+#include "hw/nic/reliability/psn.h"
 #include "hw/nic/requests.h"
 #include "hw/nic/way_out.h"
 #include "hw/nic/work.h"

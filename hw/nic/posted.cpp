@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Of a link whose stores are posted: what has no payload takes the way's time and no packet.
 #include "hw/nic/nic.h"
-#include "hw/nic/psn.h"
+#include "hw/nic/reliability/psn.h"
 #include "hw/nic/tags.h"
 
 namespace weft::nic {

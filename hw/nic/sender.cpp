@@ -4,7 +4,7 @@
 #include <cassert>
 
 #include "hw/nic/nic.h"
-#include "hw/nic/recovery.h"
+#include "hw/nic/reliability/recovery.h"
 #include "hw/nic/tags.h"
 
 namespace weft::nic {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "hw/nic/nic.h"
-#include "hw/nic/recovery.h"
+#include "hw/nic/reliability/recovery.h"
 #include "hw/nic/tags.h"
 
 namespace weft::nic {

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "hw/nic/psn.h"
-#include "hw/nic/recovery.h"
+#include "hw/nic/reliability/psn.h"
+#include "hw/nic/reliability/recovery.h"
 #include "hw/nic/tags.h"
 
 namespace weft::nic {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "hw/nic/nic.h"
-#include "hw/nic/selective_repeat.h"
+#include "hw/nic/reliability/selective_repeat.h"
 #include "tests/support/benches/nic_bench.h"
 
 namespace weft::nic {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "hw/nic/psn.h"
+#include "hw/nic/reliability/psn.h"
 
 /// Selective repeat (as IRN does: Mittal et al., SIGCOMM 2018). A NAK names what is missing, so that only this is
 /// repeated; it waits `reorder_wait`, for what is overtaken is not lost. While packets are missing and newer ones come,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "hw/nic/selective_repeat.h"
+#include "hw/nic/reliability/selective_repeat.h"
 
 #include <algorithm>
 

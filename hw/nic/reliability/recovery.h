@@ -9,7 +9,7 @@
 #include "hw/core/fifo.h"
 #include "hw/core/packet.h"
 #include "hw/nic/nic.h"
-#include "hw/nic/selective_repeat.h"
+#include "hw/nic/reliability/selective_repeat.h"
 
 namespace weft::nic {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recovery of Nic: what comes out of turn, what is asked for again, what is repeated when nothing is heard.
-#include "hw/nic/recovery.h"
+#include "hw/nic/reliability/recovery.h"
 
 #include <algorithm>
 
