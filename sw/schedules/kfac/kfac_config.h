@@ -2,10 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <numeric>
 #include <string>
 #include <string_view>
 
+#include "hw/core/config/named.h"
 #include "hw/core/fields.h"
 #include "hw/core/quantity.h"
 #include "sw/collectives/config.h"
@@ -13,18 +13,10 @@
 
 namespace weft::schedules {
 
-/// sgd: wait-free backpropagation (Zhang et al., ATC 2017; as Horovod, arXiv 1802.05799, runs it). d: everyone inverts
-/// everything. mpd: inversions in turn (Osawa et al., CVPR 2019; Pauloski et al., SC 2020). spd: Shi, Zhang and Li,
-/// ICDCS 2021 (arXiv 2107.06533). dp: factors of a rank's own samples alone (Zhang et al., IEEE TCC 2022).
-/// Without factors, beside sgd: dear: gradients are reduced and scattered while the network computes backward, and
-/// gathered while it computes the next step forward (Zhang et al., ICDCS 2023, arXiv 2302.12445). dasgd: each rank
-/// trains by its own gradients, and weights are averaged in the background (Zhou et al., arXiv 2006.00441).
-enum class KfacAlgorithm : std::uint8_t { kSgd, kDear, kDasgd, kD, kMpd, kSpd, kDp };
-inline EnumNames<KfacAlgorithm> enum_names(KfacAlgorithm /*tag*/) {
-  return {{"sgd", KfacAlgorithm::kSgd}, {"dear", KfacAlgorithm::kDear}, {"dasgd", KfacAlgorithm::kDasgd},
-          {"d", KfacAlgorithm::kD},     {"mpd", KfacAlgorithm::kMpd},   {"spd", KfacAlgorithm::kSpd},
-          {"dp", KfacAlgorithm::kDp}};
-}
+/// A schedule by its name, which is one of schedules() (sw/schedules/kfac/schedule.h).
+struct Schedule;
+[[nodiscard]] const Names& registered(const Schedule* kind);
+using ScheduleName = NameOf<Schedule>;
 
 /// A part of an algorithm that can be turned by itself.
 enum class KfacSwitch : std::uint8_t { kAlgorithm, kOff, kOn };
@@ -123,8 +115,8 @@ struct ActivationsConfig {
   [[nodiscard]] bool on() const { return method != ActivationCompression::kNone; }
 };
 
-/// What is added to the diagonal of a factor before it is inverted. plain: `damping`, as SPD-KFAC's code has it.
-/// factored: its root times pi, and by pi (kfac::factored_damping), as DP-KFAC's.
+/// What is added to the diagonal of a factor before it is inverted. plain: `damping`. factored: its root times pi, and
+/// by pi (kfac::factored_damping).
 enum class DampingForm : std::uint8_t { kAlgorithm, kPlain, kFactored };
 inline EnumNames<DampingForm> enum_names(DampingForm /*tag*/) {
   return {{"algorithm", DampingForm::kAlgorithm}, {"plain", DampingForm::kPlain}, {"factored", DampingForm::kFactored}};
@@ -183,14 +175,14 @@ inline EnumNames<KfacCollectives> enum_names(const KfacCollectives& /*tag*/) {
   return names;
 }
 
-/// Training by gradients preconditioned with Kronecker factors. Defaults are SPD-KFAC's experiments (ICDCS 2021,
-/// section VI): everything updated in every step.
+/// A network trained by one of the schedules. Defaults are SPD-KFAC's experiments (ICDCS 2021, section VI): everything
+/// updated in every step.
 struct KfacConfig {
   static constexpr int kMostSteps = 10'000;
 
   std::string network = "resnet50";
   std::int64_t batch = 0;
-  KfacAlgorithm algorithm = KfacAlgorithm::kSpd;
+  ScheduleName algorithm = "spd";
   NetworkType type = NetworkType::kFp32;
   FactorType factor_type = FactorType::kFp32;
   KfacSwitch pipelining = KfacSwitch::kAlgorithm;
@@ -218,6 +210,7 @@ struct KfacConfig {
   double equal_within = 0;
   Time launch;
   Time negotiation;
+  Sections own{names_for<Schedule>()};
 
   template <typename Visitor>
   void fields(Visitor&& visit) {
@@ -225,10 +218,8 @@ struct KfacConfig {
           "A network or a transformer (weft models), or a file with one: layers in CSV or JSON (sw/models/network.h), "
           "or a transformer. The path counts from the platform's file, in --set from where the command runs");
     visit("batch", batch, "Samples of one rank; 0: as the network was measured", Range{0, 1 << 20});
-    visit("algorithm", algorithm,
-          "sgd: no factors; dear: gradients gathered in the next step's forward pass; dasgd: weights averaged in the "
-          "background; d: all ranks invert all; mpd: in turn; spd: pipelined, fused by cost, balanced; dp: factors of "
-          "the owner's samples only");
+    const std::string schedules = names_for<Schedule>().doc();
+    visit("algorithm", algorithm, schedules);
     visit(
         "type", type,
         "Operands of the network's products: fp32; tf32 on tensor cores; bf16, activations as well (mixed precision)");
@@ -282,60 +273,31 @@ struct KfacConfig {
           "Time that ranks spend on agreeing on each tensor before a message with it begins, as in Horovod without its "
           "cache",
           Range{0, 1'000'000'000});
+    own.fields(visit);
   }
 
-  // What the switches come to:
-  [[nodiscard]] bool second_order() const {
-    return algorithm != KfacAlgorithm::kSgd && algorithm != KfacAlgorithm::kDear && algorithm != KfacAlgorithm::kDasgd;
-  }
   [[nodiscard]] std::uint64_t activation_element() const { return type == NetworkType::kBf16 ? 2 : 4; }
-  [[nodiscard]] bool clips() const { return second_order() && kl_clip > 0; }
   /// What metrics take on the mean: the library may be anywhere in its cycle when the first is there.
   [[nodiscard]] Time metrics_wait() const { return metrics == 0 ? Time() : cycle * metrics - cycle / 2; }
-  /// Ranks have weights of their own.
-  [[nodiscard]] bool averages() const { return algorithm == KfacAlgorithm::kDasgd; }
-  /// Steps from the beginning of what is sent for a later step to that step.
-  [[nodiscard]] int lag() const {
-    if (algorithm == KfacAlgorithm::kDear) return 1;
-    return averages() ? delay : 0;
-  }
-  /// Steps after which what a step does repeats itself.
-  [[nodiscard]] std::int64_t period() const {
-    if (averages()) return averaging_interval;
-    return second_order() ? std::lcm(std::int64_t{factor_interval}, std::int64_t{inverse_interval}) : 1;
-  }
-  /// Averagings that are under way or just merged.
-  [[nodiscard]] int averagings() const { return averages() ? delay / averaging_interval + 1 : 0; }
-  [[nodiscard]] bool factored_damping() const {
-    if (training.damping_form != DampingForm::kAlgorithm) return training.damping_form == DampingForm::kFactored;
-    return local_factors();
-  }
+
+  // What the switches come to (kfac_switches.cpp):
+  [[nodiscard]] const Schedule& schedule() const;
+  [[nodiscard]] bool second_order() const;
+  [[nodiscard]] bool clips() const { return second_order() && kl_clip > 0; }
+  [[nodiscard]] bool factored_damping() const;
   /// Factors of the owner's samples alone: nothing of them is sent.
-  [[nodiscard]] bool local_factors() const { return algorithm == KfacAlgorithm::kDp; }
-  [[nodiscard]] bool pipelined() const {
-    if (pipelining != KfacSwitch::kAlgorithm) return pipelining == KfacSwitch::kOn;
-    return algorithm == KfacAlgorithm::kSpd;
-  }
+  [[nodiscard]] bool local_factors() const;
+  [[nodiscard]] bool pipelined() const;
   /// By when factors are there, which means something only while the network computes.
-  [[nodiscard]] FactorFusion factor_fusion() const {
-    if (fusion != FactorFusion::kAlgorithm) return fusion;
-    return algorithm == KfacAlgorithm::kSpd && pipelined() ? FactorFusion::kDynamic : FactorFusion::kThreshold;
-  }
+  [[nodiscard]] FactorFusion factor_fusion() const;
   /// The schedule itself makes one tensor of several factors, not the library.
-  [[nodiscard]] bool merges_factors() const {
-    const FactorFusion how = factor_fusion();
-    return how == FactorFusion::kDynamic || how == FactorFusion::kOptimal;
-  }
-  [[nodiscard]] InversePlacement inverse_placement() const {
-    if (placement != InversePlacement::kAlgorithm) return placement;
-    if (algorithm == KfacAlgorithm::kSpd) return InversePlacement::kBalanced;
-    return algorithm == KfacAlgorithm::kMpd ? InversePlacement::kInTurn : InversePlacement::kEverywhere;
-  }
+  [[nodiscard]] bool merges_factors() const;
+  [[nodiscard]] InversePlacement inverse_placement() const;
   /// Whether anything is decided from measurements.
-  [[nodiscard]] bool profiles() const {
-    if (!second_order() || local_factors()) return false;
-    return merges_factors() || inverse_placement() == InversePlacement::kBalanced;
-  }
+  [[nodiscard]] bool profiles() const;
 };
+
+/// `config` as it can be run, with the number of steps that it asks for. Throws ConfigError.
+[[nodiscard]] KfacConfig checked(KfacConfig config);
 
 }  // namespace weft::schedules

@@ -70,6 +70,7 @@ struct KfacLayout {
   std::uint64_t workspace = 0;         ///< gradients of what other layers put out, and patches of inputs
   std::vector<Sparse> sparse;          ///< by message of gradients
   std::vector<Average> averages;       ///< by slot
+  std::vector<Addresses> own;          ///< by Trainer::buffers, and tensor
   std::uint64_t activation_bytes = 0;  ///< of all inputs, and what the last layer puts out, as they are
   std::uint64_t allocated_activation_bytes = 0;
 
