@@ -61,36 +61,45 @@ inline EnumNames<SendingCost> enum_names(SendingCost /*tag*/) {
   return {{"broadcast", SendingCost::kBroadcast}, {"all-reduce", SendingCost::kAllReduce}};
 }
 
-/// By what gradients are made sparse: the k largest, or those above a threshold estimated from the distribution of
-/// their magnitudes (SIDCo, see sw/compression/sidco.h).
-enum class GradientCompression : std::uint8_t { kNone, kTopK, kExponential, kGamma, kPareto };
-inline EnumNames<GradientCompression> enum_names(GradientCompression /*tag*/) {
-  return {{"none", GradientCompression::kNone},
-          {"top-k", GradientCompression::kTopK},
-          {"exponential", GradientCompression::kExponential},
-          {"gamma", GradientCompression::kGamma},
-          {"pareto", GradientCompression::kPareto}};
+/// A way of making gradients sparse by its name, which is `none` or one of compressors()
+/// (sw/schedules/kfac/compressor.h).
+struct Compressor;
+[[nodiscard]] const Names& registered(const Compressor* kind);
+class CompressorName : public NameOf<Compressor> {
+ public:
+  CompressorName() : NameOf(kNone) {}
+  using NameOf::NameOf;
+
+  [[nodiscard]] bool is_none() const { return text() == kNone; }
+
+  static constexpr std::string_view kNone = "none";
+};
+inline EnumNames<CompressorName> enum_names(const CompressorName& /*tag*/) {
+  EnumNames<CompressorName> names = {{CompressorName::kNone, {}}};
+  for (const auto& [name, value] : enum_names(NameOf<Compressor>())) names.emplace_back(name, name);
+  return names;
 }
 
 /// What of a message of gradients is sent, as pairs of index and value by an Allgather. What is not stays behind and is
 /// added to the next step's gradients (error feedback).
 struct CompressionConfig {
-  GradientCompression method = GradientCompression::kNone;
+  CompressorName method;
   double ratio = 0.01;
   int stages = 0;
+  Sections own{names_for<Compressor>()};
 
   template <typename Visitor>
   void fields(Visitor&& visit) {
-    visit(
-        "method", method,
-        "top-k: the largest, exactly; exponential, gamma, pareto: those above SIDCo's threshold for that distribution");
+    const std::string methods = "none: all; " + names_for<Compressor>().doc();
+    visit("method", method, methods);
     visit("ratio", ratio, "Share of the elements to send, above 0 and up to 1");
     visit("stages", stages, "SIDCo's stages of fitting; 0: adapted to what the last five steps sent", Range{0, 32});
+    own.fields(visit);
   }
 
-  [[nodiscard]] bool on() const { return method != GradientCompression::kNone; }
+  [[nodiscard]] bool on() const { return !method.is_none(); }
   /// Ranks do not know beforehand how much each of them sends.
-  [[nodiscard]] bool estimates() const { return on() && method != GradientCompression::kTopK; }
+  [[nodiscard]] bool estimates() const;
 };
 
 /// How activations are kept for the backward pass: as they are, or by the DCT of blocks (see sw/compression/dct.h).

@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "hw/accelerator/kernel.h"
-#include "sw/compression/sidco.h"
 #include "sw/firmware/rank.h"
 #include "sw/kfac/fusion.h"
 #include "sw/kfac/layer_kernels.h"
@@ -207,8 +206,6 @@ class KfacPlan {
   mutable std::unordered_set<std::string> labels_;  ///< which kernels refer to
 };
 
-/// Of an estimating method.
-[[nodiscard]] compression::Distribution distribution_of(GradientCompression method);
 /// "conv1.A"
 [[nodiscard]] std::string factor_name(const models::Network& network, std::size_t factor);
 

@@ -62,6 +62,10 @@ std::vector<Kfac::Unused> Kfac::unused() const {
   for (const char* field : {"overlap_inverses", "broadcasts"}) add(!broadcasts, field, "no inverses are broadcast");
   add(!config.compression.on(), "compression.ratio", "workload.compression.method is none");
   add(!config.compression.estimates(), "compression.stages", "no threshold is estimated");
+  for (const Section& section : config.compression.own) {
+    add(section.name != config.compression.method.text(), ("compression." + section.key).c_str(),
+        "workload.compression.method is " + config.compression.method.text());
+  }
   add(!config.activations.on(), "activations.ratio", "workload.activations.method is none");
   const bool replaced = !config.all_reduces.is_platform() && (!broadcasts || !config.broadcasts.is_platform());
   if (replaced) {

@@ -57,7 +57,7 @@ KfacTraining::KfacTraining(const Kfac& kfac, std::vector<Rank*> ranks)
       decisions_(kfac.decisions()),
       ranks_(std::move(ranks)),
       how_(kfac.config()),
-      estimators_(ranks_.size()),
+      selectors_(ranks_.size()),
       dampings_(ranks_.size(), std::vector<std::optional<kfac::Damping>>(plan_.sides().size() / 2)),
       divergences_(ranks_.size()),
       losses_(ranks_.size()) {
@@ -93,10 +93,11 @@ KfacTraining::KfacTraining(const Kfac& kfac, std::vector<Rank*> ranks)
   for (const Rank* rank : ranks_) {
     if (rank->store == nullptr) throw ConfigError("workload.training.on", "expected false or data on (--data)");
   }
-  if (!how_.compression.estimates()) return;
-  for (auto& own : estimators_) {
-    own.assign(layout_.sparse.size(),
-               {distribution_of(how_.compression.method), how_.compression.ratio, how_.compression.stages});
+  if (!how_.compression.on()) return;
+  for (auto& own : selectors_) {
+    for (std::size_t i = 0; i < layout_.sparse.size(); ++i) {
+      own.push_back(compressor_of(how_.compression).make(how_.compression));
+    }
   }
 }
 
@@ -288,13 +289,12 @@ void KfacTraining::compress(Rank& rank, int member, std::size_t number) {
   const Reals gradient = load_from(rank, message.gradients, message.elements);
   for (std::size_t i = 0; i < residual.size(); ++i) residual[i] += gradient[i];
   const auto most = static_cast<std::size_t>(message.most);
-  std::vector<std::uint32_t> chosen;
-  if (how_.compression.estimates()) {
-    compression::ThresholdEstimator& estimator = estimators_[static_cast<std::size_t>(member)][number];
-    chosen = compression::above(residual, estimator.threshold(residual), most);
-    estimator.observe(chosen.size(), residual.size());
-  } else {
-    chosen = compression::largest(residual, most);
+  const std::vector<std::uint32_t> chosen =
+      selectors_[static_cast<std::size_t>(member)][number]->choose(residual, most);
+  // Others read so much, be it chosen or not.
+  if (chosen.size() > most || (!how_.compression.estimates() && chosen.size() < std::min(most, residual.size()))) {
+    throw std::logic_error(fmt::format("{} has chosen {} of {} elements, of which {} are sent",
+                                       name_of(how_.compression.method), chosen.size(), residual.size(), most));
   }
   const std::vector<Pair> pairs = compression::take(chosen, residual);
   store_to(rank, message.residuals, residual);

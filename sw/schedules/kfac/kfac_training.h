@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <vector>
 
-#include "sw/compression/sidco.h"
 #include "sw/kfac/arithmetic.h"
+#include "sw/schedules/kfac/compressor.h"
 #include "sw/schedules/kfac/contents.h"
 #include "sw/schedules/kfac/kfac.h"
 
@@ -68,11 +69,11 @@ class KfacTraining {
   const KfacDecisions& decisions_;
   std::vector<firmware::Rank*> ranks_;
   const KfacConfig& how_;
-  std::vector<Floats> targets_;                                           ///< by rank
-  std::vector<std::vector<compression::ThresholdEstimator>> estimators_;  ///< by rank and message of gradients
-  std::vector<std::vector<std::optional<kfac::Damping>>> dampings_;       ///< by rank and layer, between A and G
-  std::vector<double> divergences_;                                       ///< by rank, of this step so far
-  std::vector<std::vector<double>> losses_;                               ///< by rank and step
+  std::vector<Floats> targets_;                                      ///< by rank
+  std::vector<std::vector<std::unique_ptr<Selector>>> selectors_;    ///< by rank and message of gradients
+  std::vector<std::vector<std::optional<kfac::Damping>>> dampings_;  ///< by rank and layer, between A and G
+  std::vector<double> divergences_;                                  ///< by rank, of this step so far
+  std::vector<std::vector<double>> losses_;                          ///< by rank and step
 };
 
 }  // namespace weft::schedules

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "sw/compression/selection.h"
-#include "sw/compression/sidco.h"
 #include "sw/kfac/compression_kernels.h"
+#include "sw/schedules/kfac/compressor.h"
 
 namespace weft::schedules {
 
@@ -19,17 +19,6 @@ std::size_t index(int value) {
 }
 
 }  // namespace
-
-compression::Distribution distribution_of(GradientCompression method) {
-  switch (method) {
-    case GradientCompression::kGamma:
-      return compression::Distribution::kGamma;
-    case GradientCompression::kPareto:
-      return compression::Distribution::kPareto;
-    default:
-      return compression::Distribution::kExponential;
-  }
-}
 
 StepBuilder::StepBuilder(const KfacPlan& plan, const KfacDecisions& decisions)
     : plan_(plan), decisions_(decisions), gradient_ready_(layers()), factor_ready_(plan.sides_.size()) {}
@@ -177,9 +166,7 @@ void StepBuilder::compress(std::size_t layer) {
   const CompressionConfig& how = config().compression;
   const KfacLayout::Sparse& message = layout().sparse[--group];
   add(KfacWork::kCompress, KfacPart::kCompression, static_cast<int>(group), {},
-      how.estimates() ? kfac::estimation_kernels(message.elements, message.target, distribution_of(how.method),
-                                                 compression::ThresholdEstimator::first_stages(how.ratio, how.stages))
-                      : kfac::selection_kernels(message.elements, message.target));
+      compressor_of(how).kernels(message.elements, message.target, how));
   gradient_ready_[layer] = last();
 }
 

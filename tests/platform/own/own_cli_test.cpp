@@ -141,6 +141,13 @@ TEST_F(OwnCli, AScheduleIsChosenByNameAndFollowsItsFields) {
     "nic": "connectx-7", "fabric": {"topology": "switch", "segment": "64KiB"},
     "workload": {"kind": "kfac", "network": "nano-conv", "algorithm": "my-local-sgd", "steps": 12,
                  "my_local_sgd": {"group": 4}}})");
+  expect_refused({"a value out of range",
+                  "run ../mine.json --set workload.my_local_sgd.group=0",
+                  {"workload.my_local_sgd.group: expected an integer from 1 to 4096, got 0"}});
+  expect_refused({"an unknown name",
+                  "run ../mine.json --set workload.algorithm=my-locl-sgd",
+                  {"workload.algorithm: expected one of sgd, dear, dasgd, d, mpd, spd, dp, my-local-sgd, got "
+                   "\"my-locl-sgd\"; did you mean \"my-local-sgd\"?"}});
   const std::string how = "run ../mine.json --timeline-ranks 0 ";
   const json trained = weft_json(how + "--data --set workload.training.on=true --out a");
   EXPECT_EQ(trained["workload"]["algorithm"], "my-local-sgd");
@@ -154,13 +161,6 @@ TEST_F(OwnCli, AScheduleIsChosenByNameAndFollowsItsFields) {
   EXPECT_LT(alone["breakdown_us"]["grad_comm"], trained["breakdown_us"]["grad_comm"]);
   EXPECT_EQ(weft_json(how + "--set workload.algorithm=sgd --out d")["without_effect"],
             idle("workload.my_local_sgd.group", "workload.algorithm is sgd"));
-  expect_refused({"a value out of range",
-                  how + "--set workload.my_local_sgd.group=0",
-                  {"workload.my_local_sgd.group: expected an integer from 1 to 4096, got 0"}});
-  expect_refused({"an unknown name",
-                  how + "--set workload.algorithm=my-locl-sgd",
-                  {"workload.algorithm: expected one of sgd, dear, dasgd, d, mpd, spd, dp, my-local-sgd, got "
-                   "\"my-locl-sgd\"; did you mean \"my-local-sgd\"?"}});
 }
 
 TEST_F(OwnCli, CompletesUnderItsOwnName) {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Schedules that a user provides beside Weft's own: what steps say by the interface alone is done to the memory of
-// every rank. The one of docs/example, and others that Weft does not have.
+// every rank. The one of docs/example, and others that Weft does not have. And a way of making gradients sparse.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <functional>
 #include <memory>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -14,6 +15,8 @@
 #include <vector>
 
 #include "platforms/machine/machine.h"
+#include "sw/kfac/compression_kernels.h"
+#include "sw/schedules/kfac/compressor.h"
 #include "sw/schedules/kfac/contents.h"
 #include "sw/schedules/kfac/kfac.h"
 #include "sw/schedules/kfac/kfac_check.h"
@@ -138,6 +141,16 @@ class Exchange final : public Trainer {
   }
 };
 
+/// Sends every other element of a message, whatever they are.
+class EveryOther final : public Selector {
+ public:
+  [[nodiscard]] std::vector<std::uint32_t> choose(std::span<const float> values, std::size_t most) override {
+    std::vector<std::uint32_t> chosen;
+    for (std::uint32_t i = 0; i < values.size() && chosen.size() < most; i += 2) chosen.push_back(i);
+    return chosen;
+  }
+};
+
 template <typename T>
 std::function<std::unique_ptr<Trainer>(const KfacConfig&)> maker() {
   return [](const KfacConfig& config) { return std::make_unique<T>(config); };
@@ -150,6 +163,11 @@ class OwnSchedule : public testing::Test {
       provide_my_local_sgd();
       provide({.name = "divided-adagrad", .doc = "AdaGrad, divided over pairs", .make = maker<DividedAdagrad>()});
       provide({.name = "exchange", .doc = "sums by AllToAlls", .make = maker<Exchange>()});
+      provide({.name = "every-other",
+               .doc = "every other element",
+               .kernels = [](std::int64_t elements, std::int64_t target,
+                             const CompressionConfig&) { return kfac::selection_kernels(elements, target); },
+               .make = [](const CompressionConfig&) { return std::make_unique<EveryOther>(); }});
       return true;
     }();
     static_cast<void>(once);
@@ -295,6 +313,27 @@ TEST_F(OwnSchedule, GroupsDifferUntilAllAverage) {
   const Trained sgd = train(workload("sgd", 3));
   EXPECT_EQ(one.different, 0);
   for (std::size_t l = 0; l < 2; ++l) EXPECT_LT(largest_difference(one.weights[0][l], sgd.weights[0][l]), 1e-6);
+}
+
+/// What is not sent stays behind: every other weight learns nothing.
+TEST_F(OwnSchedule, GradientsAreCompressedByOnesOwnMethod) {
+  KfacConfig config = workload("sgd", 1);
+  const Trained dense = train(config);
+  config.training.rate = 1e-30;
+  const Trained start = train(config);
+  config = workload("sgd", 1);
+  config.compression.method = "every-other";
+  config.compression.ratio = 0.5;
+  const Trained sparse = train(config);
+  EXPECT_EQ(sparse.different, 0);
+  EXPECT_EQ(sparse.result.density, 0.5);
+  for (std::size_t l = 0; l < 2; ++l) {
+    for (std::size_t i = 0; i < start.weights[0][l].size(); ++i) {
+      const Floats& expected = (i % 2 == 0 ? dense : start).weights[0][l];
+      EXPECT_NEAR(sparse.weights[0][l][i], expected[i], i % 2 == 0 ? 1e-6 : 0) << "element " << i << " of layer " << l;
+    }
+  }
+  EXPECT_NE(dense.weights[0][1], start.weights[0][1]);
 }
 
 /// Numbers that tell rank, tensor and step, in place of training: each group's sum is what its ranks alone have.

@@ -8,7 +8,7 @@
 namespace weft {
 namespace {
 
-using schedules::GradientCompression;
+using schedules::CompressorName;
 using schedules::KfacConfig;
 using schedules::KfacTrainingConfig;
 using schedules::ScheduleName;
@@ -117,7 +117,7 @@ TEST(DelayedAveragingLimits, WithoutDelayIsSynchronousSgd) {
 
 struct SparseCase {
   const char* name;
-  GradientCompression method;
+  CompressorName method;
   double ratio;
   int ranks;
   ScheduleName algorithm = "sgd";
@@ -158,14 +158,14 @@ TEST_P(SparseTraining, LeavesTheWeightsOfOneProcessBitForBit) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, SparseTraining,
-                         testing::Values(SparseCase{"top_k", GradientCompression::kTopK, 0.1, 4},
-                                         SparseCase{"top_k_all", GradientCompression::kTopK, 1, 2},
-                                         SparseCase{"top_k_of_kfac", GradientCompression::kTopK, 0.2, 3, "spd"},
-                                         SparseCase{"exponential", GradientCompression::kExponential, 0.1, 4},
-                                         SparseCase{"exponential_two_stages", GradientCompression::kExponential, 0.1, 8,
+                         testing::Values(SparseCase{"top_k", "top-k", 0.1, 4},
+                                         SparseCase{"top_k_all", "top-k", 1, 2},
+                                         SparseCase{"top_k_of_kfac", "top-k", 0.2, 3, "spd"},
+                                         SparseCase{"exponential", "exponential", 0.1, 4},
+                                         SparseCase{"exponential_two_stages", "exponential", 0.1, 8,
                                                     "sgd", 2},
-                                         SparseCase{"gamma", GradientCompression::kGamma, 0.1, 2},
-                                         SparseCase{"pareto_of_kfac", GradientCompression::kPareto, 0.2, 4, "mpd"}),
+                                         SparseCase{"gamma", "gamma", 0.1, 2},
+                                         SparseCase{"pareto_of_kfac", "pareto", 0.2, 4, "mpd"}),
                          [](const auto& tested) { return std::string(tested.param.name); });
 
 TEST(SparseTrainingLimits, OfAllElementsIsTheDenseSum) {
@@ -175,7 +175,7 @@ TEST(SparseTrainingLimits, OfAllElementsIsTheDenseSum) {
   config.algorithm = "sgd";
   config.steps = 3;
   const test::Trained dense = test::train(test::training_machine(2, 1), network, config, slow_training(), data);
-  config.compression = {GradientCompression::kTopK, 1, 0};
+  config.compression = {"top-k", 1, 0};
   // Two addends have one sum, whatever their order.
   EXPECT_EQ(test::train(test::training_machine(2, 1), network, config, slow_training(), data).weights, dense.weights);
 }

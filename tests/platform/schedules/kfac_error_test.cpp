@@ -138,7 +138,7 @@ TEST(KfacErrors, SwitchesWithoutAnEffectAreRefused) {
 TEST(KfacErrors, SparseGradientsThatCannotBeSentAreRefused) {
   KfacConfig config = kfac_workload("dear");
   config.steps = 2;
-  config.compression.method = schedules::GradientCompression::kGamma;
+  config.compression.method = "gamma";
   EXPECT_EQ(refusal(config),
             "workload.compression.method: expected none with dear, which sends no gradients by an AllReduce");
   config.algorithm = "sgd";
@@ -277,7 +277,7 @@ TEST(KfacData, WhatIsSpoiltIsCountedOnEveryRankInEveryStep) {
   KfacConfig config = kfac_workload("mpd");
   config.steps = 2;
   EXPECT_EQ(compare(config, 4, true).wrong, 4 * 2);
-  config.compression.method = schedules::GradientCompression::kTopK;
+  config.compression.method = "top-k";
   try {
     compare(config, 2);
     FAIL() << "was accepted";
