@@ -188,7 +188,6 @@ class Kfac {
   };
 
   firmware::Task run(Member& member);
-  firmware::Task launch(Member& member, const KfacStep& step);
   firmware::Task watch(Member& member);
   firmware::Task communicate(Member& member, bool broadcasts);
   firmware::Task transfer(Member& member, const KfacMessage& message, KfacMessageTimes* times);

@@ -156,7 +156,8 @@ struct KfacTrainingConfig {
     visit(
         "damping_form", damping_form,
         "plain: damping itself, as in SPD-KFAC's code; factored: its square root, times pi for A and divided by pi for "
-        "G, as in DP-KFAC's code (pi^2 is the ratio of their mean diagonals); algorithm: factored with dp, else plain");
+        "G, as in DP-KFAC's code (pi^2 is the ratio of their mean diagonals); algorithm: as its authors have it (dp: "
+        "factored)");
     visit("damping_stays", damping_stays,
           "Damping stays in the running average and accumulates from inversion to inversion, as in both codes, which "
           "add it in place");
@@ -261,8 +262,9 @@ struct KfacConfig {
     visit("factor_interval", factor_interval, "Steps from one update of the factors to the next", Range{1, 1'000'000});
     visit("inverse_interval", inverse_interval, "Steps from one update of the inverses to the next",
           Range{1, 1'000'000});
-    visit("delay", delay, "dasgd: steps from the beginning of an averaging to its merging", Range{0, 1000});
-    visit("averaging_interval", averaging_interval, "dasgd: steps from one averaging to the next", Range{1, 1'000'000});
+    visit("delay", delay, "Steps from the beginning of an averaging of weights to its merging (dasgd)", Range{0, 1000});
+    visit("averaging_interval", averaging_interval, "Steps from one averaging of weights to the next (dasgd)",
+          Range{1, 1'000'000});
     visit("compression", compression, "Sparse gradients");
     visit("activations", activations, "Compressed activations");
     visit("training", training, "Training with real numbers, with data on");

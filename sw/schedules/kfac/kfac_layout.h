@@ -26,7 +26,7 @@ constexpr std::uint64_t bytes_of_elements(std::int64_t elements) {
   return kKfacElement * static_cast<std::uint64_t>(elements);
 }
 
-/// Where everything lies in a rank's memory, the same on all ranks. Factors of a rank's own samples (DP-KFAC) and their
+/// Where everything lies in a rank's memory, the same on all ranks. Factors of a rank's own samples and their
 /// inverses are their owner's alone: owners use one place for what each of them has, as large as the most of any needs.
 struct KfacLayout {
   /// Of a buffer of several tensors, one behind the other: addresses by tensor. Layers without parameters have none.

@@ -30,7 +30,7 @@ namespace weft::schedules {
 enum class KfacPart : std::uint8_t {
   kForwardBackward,  ///< with the optimiser's update: the published figure is an iteration of SGD on one accelerator
   kGradientComm,     ///< the compute stream stood waiting for gradients, or averages of weights
-  kGradientPacking,  ///< weights copied into the buffer that is averaged, and merged with what comes (dasgd)
+  kGradientPacking,  ///< weights copied into the buffer that is averaged, and merged with what comes
   kFactorComp,
   kFactorComm,     ///< stood waiting for factors
   kFactorPacking,  ///< they are packed and merged, unpacked, and divided by the ranks; published as part of FactorComm
@@ -46,7 +46,7 @@ constexpr std::size_t index(KfacPart part) {
 }
 
 /// What is sent, each counted by a semaphore of the accelerator. kDelayed is what a later step waits for: gradients
-/// gathered (dear), weights averaged (dasgd).
+/// gathered, weights averaged.
 enum class KfacTraffic : std::uint8_t { kGradients, kFactors, kInverses, kDelayed };
 constexpr std::size_t kKfacTraffics = 4;
 constexpr std::size_t index(KfacTraffic traffic) {

@@ -74,7 +74,7 @@ namespace {
   throw ConfigError("workload." + field, "expected " + expected + ", got " + std::to_string(got));
 }
 
-/// "dasgd averages", "a and b average".
+/// "one averages", "one and other average".
 std::string names_of_averaging() {
   std::vector<std::string> names;
   for (const Schedule& each : schedules()) {

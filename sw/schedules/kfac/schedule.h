@@ -40,10 +40,13 @@ struct KfacUpdates {
 /// Groups of ranks in which messages travel: no rank is in two of them, and a rank in none takes no part.
 using Subgroups = std::vector<std::vector<int>>;
 
-/// Memory of a schedule's own on every rank: tensors one behind the other, at the same address on all ranks.
+/// Memory of a schedule's own on every rank: tensors one behind the other, at the same addresses on all ranks.
 struct OwnBuffer {
   std::string what;                    ///< for messages: "second moments"
   std::vector<std::int64_t> elements;  ///< of each tensor, float32
+  /// Who has each tensor, a number below that of the ranks; empty: all have all. Owners use one place for what each of
+  /// them has, as large as the most of any needs, so that a rank's layout is its own.
+  std::vector<int> owners = {};
 };
 
 /// A schedule as it trains: which steps there are, and what each of them computes and sends, in order. It is asked

@@ -2,6 +2,7 @@
 #include "sw/schedules/kfac/step_builder.h"
 
 #include <algorithm>
+#include <stdexcept>
 #include <utility>
 
 #include "sw/compression/selection.h"
@@ -91,6 +92,10 @@ std::size_t StepBuilder::gradients_ready(std::size_t first, std::size_t count) c
 }
 
 void StepBuilder::send_gradients(int within) {
+  if (within != kAllRanks && config().compression.on()) {
+    throw std::logic_error(
+        "sparse gradients travel over all ranks: a schedule that sums them in groups may not be sparse");
+  }
   within_ = within;
   std::size_t first = 0;
   for (std::size_t group = 0; group < decisions_.gradients.size(); ++group) {

@@ -43,7 +43,7 @@ class StepBuilder {
   void update(std::size_t layer, KfacGradient gradient);
 
   // Gradients, in messages of up to `fusion_threshold`, which leave during the backward pass:
-  /// Summed over ranks, as sparse ones if `workload.compression` says so.
+  /// Summed over ranks, as sparse ones if `workload.compression` says so: these travel over all ranks alone.
   void send_gradients(int within = kAllRanks);
   void await_gradients();
   /// Each rank gets the sums of its own part.
