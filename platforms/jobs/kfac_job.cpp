@@ -15,6 +15,7 @@
 #include "sw/schedules/kfac/kfac.h"
 #include "sw/schedules/kfac/kfac_check.h"
 #include "sw/schedules/kfac/kfac_training.h"
+#include "sw/schedules/kfac/schedule.h"
 
 namespace weft::platforms {
 namespace {
@@ -22,7 +23,6 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 using schedules::Kfac;
-using schedules::KfacAlgorithm;
 using schedules::KfacConfig;
 using schedules::KfacMessage;
 using schedules::KfacPart;
@@ -153,7 +153,7 @@ class KfacJob final : public Job {
   [[nodiscard]] std::uint64_t digest_on(const accelerator::ComputeConfig& compute) const;
   [[nodiscard]] std::string algorithm() const { return std::string(name_of(config_.algorithm)); }
   /// Ranks end with the same weights.
-  [[nodiscard]] bool compares_weights() const { return training_ && !config_.averages(); }
+  [[nodiscard]] bool compares_weights() const { return training_ && !config_.schedule().own_weights; }
   [[nodiscard]] std::int64_t compared() const {
     if (!training_) return check_->compared();
     return models::totals(kfac_->plan().network()).parameters * (machine_->size() - 1);
@@ -206,13 +206,14 @@ std::string KfacJob::steps_text() const {
   const int steps = kfac_->config().steps;
   std::string text = shown.count == 1 ? fmt::format("step {} of {}", last, steps)
                                       : fmt::format("mean of steps {} to {} of {}", shown.first + 1, last, steps);
-  if (shown.count < config_.period()) text += fmt::format(", not the {} after which they repeat", config_.period());
+  const std::int64_t period = kfac_->plan().trainer().period();
+  if (shown.count < period) text += fmt::format(", not the {} after which they repeat", period);
   return text;
 }
 
 bool KfacJob::shows(KfacPart part) const {
   if (part == KfacPart::kForwardBackward || part == KfacPart::kGradientComm) return true;
-  if (part == KfacPart::kGradientPacking) return config_.averages();
+  if (part == KfacPart::kGradientPacking) return kfac_->plan().trainer().averagings() > 0;
   if (part == KfacPart::kFactorPacking || part == KfacPart::kInversePacking || part == KfacPart::kFactorComm) {
     return config_.second_order() && !config_.local_factors();
   }
@@ -305,10 +306,11 @@ std::string KfacJob::text() const {
                         config_.equal_within > 0 ? fmt::format(" within {:g}", config_.equal_within) : "");
   }
   text += fmt::format("messages of gradients   {:>10}\n", result.gradient_messages);
-  if (config_.algorithm == KfacAlgorithm::kDear) {
+  if (result.has_rest) {
     text += fmt::format("gathered behind the last step {}\n", short_time(result.rest));
   }
-  if (config_.averages()) text += fmt::format("messages of weights     {:>10}\n", result.delayed_messages);
+  if (kfac_->plan().trainer().averagings() > 0)
+    text += fmt::format("messages of weights     {:>10}\n", result.delayed_messages);
   if (config_.compression.on()) {
     text += fmt::format("sent of gradients       {:>10.3g} %\n", 100 * result.density);
   }

@@ -66,4 +66,13 @@ std::int64_t compare_scattered(const memory::BackingStore& store, ElementType ty
   });
 }
 
+std::int64_t compare_sum(const memory::BackingStore& store, ElementType type, std::uint64_t buffer, std::uint64_t bytes,
+                         std::uint64_t seed, std::span<const int> members, int ranks) {
+  return compare(store, type, buffer, bytes, [=](std::uint64_t i) {
+    std::uint32_t sum = 0;
+    for (const int r : members) sum += addend(type, seed, r, ranks, i);
+    return sum;
+  });
+}
+
 }  // namespace weft::schedules::check

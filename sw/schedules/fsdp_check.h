@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "hw/core/element.h"
 #include "hw/memory/backing_store.h"
@@ -23,5 +24,8 @@ void fill_gradient(memory::BackingStore& store, ElementType type, std::uint64_t 
                    std::uint64_t seed, int rank, int ranks);
 std::int64_t compare_scattered(const memory::BackingStore& store, ElementType type, std::uint64_t output,
                                collectives::Extent own, std::uint64_t seed, int ranks);
+/// The sum over these alone.
+std::int64_t compare_sum(const memory::BackingStore& store, ElementType type, std::uint64_t buffer, std::uint64_t bytes,
+                         std::uint64_t seed, std::span<const int> members, int ranks);
 
 }  // namespace weft::schedules::check

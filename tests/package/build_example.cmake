@@ -80,6 +80,18 @@ step("a training step with it" ${WORK}/collective/my-weft run ${small} --set wor
 expect("elements of a training step that are wrong" 0 wrong)
 expect("the remark of a training step" "reduce_scatter by ring: my-allgather has no such collective" remarks 0)
 
+build_project(schedule)
+set(out ${WORK}/schedule/out)
+step("a schedule of one's own" ${WORK}/schedule/my-weft run ${EXAMPLE}/schedule/small.json --data --json --out ${out})
+expect("the schedule" my-local-sgd workload algorithm)
+string(JSON first GET "${output}" losses 0)
+string(JSON last GET "${output}" losses 11)
+if(NOT last LESS first)
+  message(FATAL_ERROR "a schedule of one's own begins with a loss of ${first} and ends with ${last}")
+endif()
+file(READ ${out}/config.json output)
+expect("what the configuration says" 3 values workload.my_local_sgd.interval value)
+
 build_project(workload)
 step("a kind of workload of one's own" ${WORK}/workload/my-weft run dgx-h100
      "--set=workload={\"kind\": \"my-steps\", \"steps\": 2}" --json --out ${WORK}/workload/out)

@@ -239,6 +239,13 @@ class ReferenceTraining {
     return activations;
   }
 
+  static compression::Distribution distribution_of(const schedules::CompressorName& method) {
+    using compression::Distribution;
+    return method == "exponential" ? Distribution::kExponential
+           : method == "gamma"     ? Distribution::kGamma
+                                   : Distribution::kPareto;
+  }
+
   /// What each rank chooses of each message, added in the order of the ranks; the rest stays with it.
   Reals<float> sparse_sum(const std::vector<Reals<float>>& by_rank, const std::vector<std::size_t>& messages) {
     const schedules::CompressionConfig& how = config_.compression;
@@ -253,7 +260,7 @@ class ReferenceTraining {
         std::vector<std::uint32_t> chosen;
         if (how.estimates()) {
           const auto [estimator, fresh] =
-              estimators_.try_emplace({r, m}, schedules::distribution_of(how.method), how.ratio, how.stages);
+              estimators_.try_emplace({r, m}, distribution_of(how.method), how.ratio, how.stages);
           chosen = compression::above(rest, estimator->second.threshold(rest), std::min(2 * target, rest.size()));
           estimator->second.observe(chosen.size(), rest.size());
         } else {

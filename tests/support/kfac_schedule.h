@@ -3,6 +3,7 @@
 
 #include "platforms/machine/machine.h"
 #include "sw/schedules/kfac/kfac.h"
+#include "sw/schedules/kfac/schedule.h"
 #include "tests/support/kernel.h"
 
 /// K-FAC schedules on machines of default parts.
@@ -22,7 +23,7 @@ inline platforms::MachineConfig kfac_machine(int accelerators, int per_node = 1)
   return machine;
 }
 
-inline schedules::KfacConfig kfac_workload(schedules::KfacAlgorithm algorithm) {
+inline schedules::KfacConfig kfac_workload(schedules::ScheduleName algorithm) {
   schedules::KfacConfig config;
   config.batch = 4;
   config.algorithm = algorithm;

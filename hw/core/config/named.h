@@ -84,7 +84,7 @@ EnumNames<NameOf<Entry>> enum_names(const NameOf<Entry>& /*tag*/) {
 class Sections {
  public:
   /// With the defaults.
-  explicit Sections(const Names& names) : all_(names.sections()) {}
+  explicit Sections(const Names& names) : names_(&names), entries_(names.size()), all_(names.sections()) {}
 
   /// The fields of this type.
   template <typename C>
@@ -109,6 +109,7 @@ class Sections {
 
   template <typename Visitor>
   void fields(Visitor&& visit) {
+    add_new();
     for (Section& section : all_) visit(section.key, section.config, section.doc);
   }
   [[nodiscard]] auto begin() { return all_.begin(); }
@@ -117,6 +118,18 @@ class Sections {
   [[nodiscard]] auto end() const { return all_.end(); }
 
  private:
+  /// A configuration that a registry keeps, such as that of a kind of workload, may be older than some entries.
+  void add_new() {
+    if (entries_ == names_->size()) return;
+    entries_ = names_->size();
+    for (Section& section : names_->sections()) {
+      const auto known = [&section](const Section& each) { return each.key == section.key; };
+      if (std::none_of(all_.begin(), all_.end(), known)) all_.push_back(std::move(section));
+    }
+  }
+
+  const Names* names_;
+  std::size_t entries_;  ///< that it knows
   std::vector<Section> all_;
 };
 

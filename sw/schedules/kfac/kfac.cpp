@@ -2,7 +2,7 @@
 #include "sw/schedules/kfac/kfac.h"
 
 #include <algorithm>
-#include <numeric>
+#include <set>
 #include <stdexcept>
 #include <utility>
 
@@ -45,92 +45,9 @@ models::Network network_of(const KfacConfig& config) {
   }
 }
 
-const models::Network& checked(const models::Network& network) {
+const models::Network& with_layers(const models::Network& network) {
   if (network.layers.empty()) throw ConfigError("workload.network", "expected a network with at least one layer");
   return network;
-}
-
-[[noreturn]] void refuse(const std::string& field, const std::string& expected, std::int64_t got) {
-  throw ConfigError("workload." + field, "expected " + expected + ", got " + std::to_string(got));
-}
-
-/// Switches that would have no effect are mistaken.
-void check_switches(const KfacConfig& config) {
-  const std::string name(name_of(config.algorithm));
-  const auto expect_algorithms = [&name](const char* field, auto value, const std::string& why) {
-    if (value == decltype(value)::kAlgorithm) return;
-    throw ConfigError("workload." + std::string(field),
-                      "expected algorithm with " + name + ", " + why + ", got " + std::string(name_of(value)));
-  };
-  if (!config.second_order()) {
-    const std::string why = "which has no factors";
-    expect_algorithms("pipelining", config.pipelining, why);
-    expect_algorithms("fusion", config.fusion, why);
-    expect_algorithms("placement", config.placement, why);
-    for (const auto& [field, interval] : {std::pair("factor_interval", config.factor_interval),
-                                          std::pair("inverse_interval", config.inverse_interval)}) {
-      if (interval != 1) refuse(field, "1 with " + name + ", " + why, interval);
-    }
-  }
-  if (config.local_factors()) {
-    expect_algorithms("fusion", config.fusion, "which sends no factors");
-    expect_algorithms("placement", config.placement, "whose layers' owners invert");
-  }
-  if (config.second_order() && config.merges_factors() && !config.pipelined()) {
-    throw ConfigError(
-        "workload.fusion",
-        "expected none, threshold or all with factors that are sent after the backward pass (pipelining), "
-        "got " +
-            std::string(name_of(config.fusion)));
-  }
-  if (config.averages()) return;
-  const std::string why = "1 with " + name + ", since only dasgd averages weights";
-  if (config.delay != 1) refuse("delay", why, config.delay);
-  if (config.averaging_interval != 1) refuse("averaging_interval", why, config.averaging_interval);
-}
-
-/// Until a step of dear has been given gradients by an earlier one, or dasgd has merged an average.
-int fewest_steps(const KfacConfig& config) {
-  return config.lag() + (config.averages() ? config.averaging_interval : 1);
-}
-
-/// `config` for a network that can be trained so, with the number of steps that it asks for.
-KfacConfig checked(KfacConfig config) {
-  check_switches(config);
-  if (fewest_steps(config) > KfacConfig::kMostSteps) {
-    refuse("averaging_interval",
-           "at most " + std::to_string(KfacConfig::kMostSteps - config.delay) + " with a delay of " +
-               std::to_string(config.delay) + ", since no run has more than " + std::to_string(KfacConfig::kMostSteps) +
-               " steps",
-           config.averaging_interval);
-  }
-  if (config.steps == 0) {
-    config.steps = static_cast<int>(std::min<std::int64_t>(config.lag() + config.period(), KfacConfig::kMostSteps));
-  }
-  if (config.steps < fewest_steps(config)) {
-    refuse("steps",
-           "at least " + std::to_string(fewest_steps(config)) + ", the first that has what an earlier step of " +
-               std::string(name_of(config.algorithm)) + " sent",
-           config.steps);
-  }
-  const auto check_share = [](const std::string& path, double share) {
-    if (share > 0 && share <= 1) return;
-    throw ConfigError(path, "expected more than 0 and at most 1, got " + to_text(share));
-  };
-  if (!(config.kl_clip >= 0)) {
-    throw ConfigError("workload.kl_clip", "expected 0 or more, got " + to_text(config.kl_clip));
-  }
-  if (!(config.equal_within >= 0 && config.equal_within <= 1)) {
-    throw ConfigError("workload.equal_within", "expected from 0 to 1, got " + std::to_string(config.equal_within));
-  }
-  if (config.activations.on()) check_share("workload.activations.ratio", config.activations.ratio);
-  if (!config.compression.on()) return config;
-  check_share("workload.compression.ratio", config.compression.ratio);
-  if (config.algorithm == KfacAlgorithm::kDear || config.averages()) {
-    throw ConfigError("workload.compression.method", "expected none with " + std::string(name_of(config.algorithm)) +
-                                                         ", which sends no gradients by an AllReduce");
-  }
-  return config;
 }
 
 Communicator::Config with(const Communicator::Config& platform, const KfacCollectives& which) {
@@ -150,15 +67,21 @@ bool broadcasts_on_host(const Communicator::Config& config) {
   return config.broadcast.algorithm != collectives::BroadcastAlgorithm::kAutomatic || is_on_host(config);
 }
 
-/// Collectives of one kind; what is wrong with an algorithm is told of the field that chose it.
-std::unique_ptr<Communicator> communicator(const std::vector<Rank*>& ranks, const Communicator::Config& platform,
-                                           const KfacCollectives& which, const char* field, const char* name) {
+/// What is wrong with an algorithm is told of the field that chose it.
+template <typename Call>
+auto told_of(const KfacCollectives& which, const char* field, const Call& call) {
   try {
-    return std::make_unique<Communicator>(ranks, with(platform, which), name);
+    return call();
   } catch (const ConfigError& error) {
     if (which.is_platform() || error.path() != "collectives.algorithm") throw;
     throw ConfigError(std::string("workload.") + field, error.expected());
   }
+}
+
+/// Collectives of one kind.
+std::unique_ptr<Communicator> communicator(const std::vector<Rank*>& ranks, const Communicator::Config& platform,
+                                           const KfacCollectives& which, const char* field, const char* name) {
+  return told_of(which, field, [&] { return std::make_unique<Communicator>(ranks, with(platform, which), name); });
 }
 
 }  // namespace
@@ -171,19 +94,11 @@ Kfac::Kfac(std::vector<Rank*> ranks, models::Network network, const KfacConfig& 
            const Communicator::Config& collectives, const accelerator::ComputeConfig& compute)
     : ranks_(std::move(ranks)),
       config_(checked(config)),
-      layout_(ranks_, checked(network), config_),
-      plan_(std::move(network), config_, compute, static_cast<int>(ranks_.size()), layout_) {
-  all_reduce_group_ = communicator(ranks_, collectives, config.all_reduces, "all_reduces", "all-reduce");
-  if (config.second_order()) {
-    broadcast_group_ = communicator(ranks_, collectives, config.broadcasts, "broadcasts", "broadcast");
-    if (!broadcast_group_->has(collectives::Rooted::kBroadcast)) {
-      const bool platform = config.broadcasts.is_platform();
-      throw ConfigError(platform ? "collectives.algorithm" : "workload.broadcasts",
-                        "expected one that has a Broadcast here, for inverses, such as ring or nccl, got " +
-                            std::string(platform ? name_of(collectives.algorithm) : name_of(config.broadcasts)) +
-                            (platform ? "; or one only for inverses in workload.broadcasts" : ""));
-    }
-  }
+      layout_(ranks_, with_layers(network), config_),
+      plan_(std::move(network), config_, compute, static_cast<int>(ranks_.size()), layout_),
+      lag_(static_cast<std::size_t>(plan_.trainer().lag())),
+      shown_(steps_shown(plan_.trainer(), config_.steps)) {
+  connect(collectives);
   decisions_ = plan_.unmeasured();
   if (profiles()) {
     profile_buffer_ = firmware::allocate_together(ranks_, "what collectives are measured with", kProfileBytes);
@@ -202,15 +117,49 @@ Kfac::Kfac(std::vector<Rank*> ranks, models::Network network, const KfacConfig& 
 
 Kfac::~Kfac() = default;
 
+void Kfac::connect(const Communicator::Config& collectives) {
+  // All that steps send, whatever is decided of it.
+  std::vector<KfacMessage> sent = plan_.rest(plan_.unmeasured()).messages;
+  std::set<KfacUpdates> kinds;
+  for (int number = 0; number < config_.steps; ++number) {
+    if (!kinds.insert(updates(number)).second) continue;
+    const KfacStep step = plan_.step(plan_.unmeasured(), updates(number));
+    sent.insert(sent.end(), step.messages.begin(), step.messages.end());
+  }
+  const auto any = [&sent](const auto& is) { return std::any_of(sent.begin(), sent.end(), is); };
+  all_reduce_group_ = communicator(ranks_, collectives, config_.all_reduces, "all_reduces", "all-reduce");
+  if (config_.second_order() || any([](const KfacMessage& message) { return is_broadcast(message) == 1; })) {
+    broadcast_group_ = communicator(ranks_, collectives, config_.broadcasts, "broadcasts", "broadcast");
+    if (!broadcast_group_->has(collectives::Rooted::kBroadcast)) {
+      const bool platform = config_.broadcasts.is_platform();
+      throw ConfigError(platform ? "collectives.algorithm" : "workload.broadcasts",
+                        "expected one that has a Broadcast here, for inverses, such as ring or nccl, got " +
+                            std::string(platform ? name_of(collectives.algorithm) : name_of(config_.broadcasts)) +
+                            (platform ? "; or one only for inverses in workload.broadcasts" : ""));
+    }
+  }
+  if (any([](const KfacMessage& message) { return message.collective == KfacCollective::kAllToAll; })) {
+    told_of(config_.all_reduces, "all_reduces", [this] { all_reduce_group_->check(dimensions::Operation::kAllToAll); });
+  }
+  for (const KfacMessage& message : sent) {
+    if (message.within == kAllRanks || subgroups_[is_broadcast(message)].contains(message.within)) continue;
+    const bool copies = is_broadcast(message) == 1;
+    const KfacCollectives& which = copies ? config_.broadcasts : config_.all_reduces;
+    told_of(which, copies ? "broadcasts" : "all_reduces", [&] {
+      subgroups_[is_broadcast(message)].try_emplace(message.within, ranks_,
+                                                    plan_.subgroups().at(static_cast<std::size_t>(message.within)),
+                                                    with(collectives, which), copies ? "broadcast" : "all-reduce");
+    });
+  }
+}
+
 void Kfac::record(Probe& probe, int ranks) {
   for (int i = 0; i < std::min(ranks, static_cast<int>(members_.size())); ++i) {
     Member& member = *members_[static_cast<std::size_t>(i)];
     const std::string process = "accelerator " + std::to_string(member.rank.index);
     member.probe = &probe;
-    const bool dear = config_.algorithm == KfacAlgorithm::kDear;
-    member.tracks = {probe.add_track(process, dear ? "reduce-scatter, allgather" : "all-reduce"),
-                     probe.add_track(process, "broadcast"), probe.add_track(process, "exposed"),
-                     probe.add_track(process, "steps")};
+    member.tracks = {probe.add_track(process, config_.schedule().row), probe.add_track(process, "broadcast"),
+                     probe.add_track(process, "exposed"), probe.add_track(process, "steps")};
   }
 }
 
@@ -343,7 +292,7 @@ void Kfac::end_step(Member& member, std::size_t position) {
     const auto& [time, parts] = member.latest[member.latest.size() - back];
     if (number > ended.number) member.left_out += time;
     member.ends.push_back(member.last_end + member.left_out);
-    if (!steps_shown(config_).has(number)) continue;
+    if (!shown_.has(number)) continue;
     for (std::size_t p = 0; p < kKfacParts; ++p) member.kept[p] += parts[p];
   }
   if (times_) {
@@ -379,7 +328,7 @@ Task Kfac::watch(Member& member) {
 void Kfac::hand_over(Member& member, std::size_t position) {
   const int number = positions_[position].number;
   const KfacStep& plan = step(number);
-  const bool detailed = member.index == 0 && steps_shown(config_).has(number) && &plan == &fullest();
+  const bool detailed = member.index == 0 && shown_.has(number) && &plan == &fullest();
   for (; member.handed < plan.messages.size() && plan.messages[member.handed].ready == member.stage; ++member.handed) {
     const KfacMessage& message = plan.messages[member.handed];
     if (detailed) detailed_began_ = member.step_began;
@@ -407,11 +356,13 @@ Task Kfac::transfer(Member& member, const KfacMessage& message, KfacMessageTimes
   // The wait for it ends before it is told of: what has begun counts as going on.
   Member::Transfer& transfer = member.transfers.emplace_back(Member::Transfer{message.traffic, from, kNever, times});
   if (times != nullptr) *times = {from, Time(), Time()};
-  co_await processor.delay(config_.negotiation * message.tensors);
-  CollectiveKernel& kernel = member.kernels[is_broadcast(message)];
-  co_await kernel.begin();
-  co_await collect(member, message);
-  kernel.end();
+  if (const KfacSite site = site_of(member, message); site.group != nullptr) {
+    co_await processor.delay(config_.negotiation * message.tensors);
+    CollectiveKernel& kernel = member.kernels[is_broadcast(message)];
+    co_await kernel.begin();
+    co_await collect(member, site, message);
+    kernel.end();
+  }
   transfer.to = processor.now();
   if (times != nullptr) times->to = transfer.to;
   if (times_) times_->sent(static_cast<std::size_t>(member.index), from, transfer.to);
@@ -423,24 +374,32 @@ Task Kfac::transfer(Member& member, const KfacMessage& message, KfacMessageTimes
   arrived.increment();
 }
 
-Task Kfac::collect(Member& member, const KfacMessage& message) {
-  Communicator& group = *all_reduce_group_;
+KfacSite Kfac::site_of(const Member& member, const KfacMessage& message) const {
+  const std::size_t which = is_broadcast(message);
+  if (message.within != kAllRanks) return subgroups_[which].at(message.within).of(member.index);
+  return {(which == 1 ? broadcast_group_ : all_reduce_group_).get(), member.index};
+}
+
+Task Kfac::collect(Member& member, const KfacSite& site, const KfacMessage& message) {
+  Communicator& group = *site.group;
   switch (message.collective) {
     case KfacCollective::kAllReduce:
-      return group.all_reduce(member.index, message.address, message.bytes, ElementType::kFp32);
+      return group.all_reduce(site.member, message.address, message.bytes, ElementType::kFp32);
     case KfacCollective::kReduceScatter: {
-      const std::uint64_t own = group.block(message.bytes, member.index, kKfacElement).offset;
-      return group.reduce_scatter(member.index, message.address, message.address + own, message.bytes,
+      const std::uint64_t own = group.block(message.bytes, site.member, kKfacElement).offset;
+      return group.reduce_scatter(site.member, message.address, message.address + own, message.bytes,
                                   ElementType::kFp32);
     }
     case KfacCollective::kAllgather:
-      return group.allgather(member.index, message.address, message.bytes, kKfacElement);
+      return group.allgather(site.member, message.address, message.bytes, kKfacElement);
+    case KfacCollective::kAllToAll:
+      return group.all_to_all(site.member, message.address, message.output, message.bytes);
     case KfacCollective::kSparse:
       return gather_sparse(member, layout_.sparse[message.first]);
     case KfacCollective::kBroadcast:
       break;
   }
-  return broadcast_group_->broadcast(member.index, message.root, message.address, message.bytes);
+  return group.broadcast(site.member, message.root, message.address, message.bytes);
 }
 
 Task Kfac::gather_sparse(Member& member, const KfacLayout::Sparse& message) {

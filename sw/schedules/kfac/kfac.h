@@ -17,6 +17,7 @@
 #include "sw/kfac/cost.h"
 #include "sw/schedules/kfac/kfac_plan.h"
 #include "sw/schedules/kfac/kfac_step_times.h"
+#include "sw/schedules/kfac/kfac_subgroups.h"
 
 namespace weft::schedules {
 
@@ -49,7 +50,8 @@ struct KfacSpan {
   [[nodiscard]] bool has(int step) const { return step >= first && step < first + count; }
 };
 /// Those of which a result has the mean: the last ones that make whole periods of the intervals, or all, where there is
-/// no whole one; without the first ones, which have no earlier step to wait for (dear, dasgd).
+/// no whole one; without the first ones, which have no earlier step to wait for.
+[[nodiscard]] KfacSpan steps_shown(const Trainer& trainer, int steps);
 [[nodiscard]] KfacSpan steps_shown(const KfacConfig& config);
 
 /// What a run was.
@@ -63,8 +65,9 @@ struct KfacResult {
   /// A rank's own time from step to step, the mean over ranks: where ranks end the last step apart, less than
   /// `step_time`.
   Time measured;
-  Time profile_time;   ///< from the beginning of the run until the first rank begins the first step
-  Time rest;           ///< from the last step's end until all of it is learnt: of dear, its gathering and update
+  Time profile_time;  ///< from the beginning of the run until the first rank begins the first step
+  Time rest;          ///< from the last step's end until all of it is learnt (Trainer::rest)
+  bool has_rest = false;
   double density = 0;  ///< of sparse gradients: elements sent, by those that there are; without data the target
   std::uint64_t activation_bytes = 0;            ///< of a rank's batch
   std::uint64_t allocated_activation_bytes = 0;  ///< the memory for them, fewer if they are compressed
@@ -81,18 +84,17 @@ struct KfacResult {
   int left_out = 0;                   ///< steps that were not simulated, as they repeat those before them
 };
 
-/// A training step with gradients preconditioned by Kronecker factors (K-FAC: Martens and Grosse, ICML 2015) on every
-/// rank, as firmware: one driver for plain SGD and all variants of KfacConfig.
+/// The engine that trains by a schedule (schedule.h), as firmware on every rank: it does what the steps of a Trainer
+/// say.
 ///
-/// Steps of dear begin with the update by the gradients of the step before, layer by layer as they are gathered; what
-/// the last step leaves is done behind it. Steps of dasgd end with the merging of the averages that began `delay` steps
-/// before; those that are under way at the end are not merged. A sparse message is an Allgather of as many pairs as the
-/// rank with most has chosen, behind one of their numbers unless these are given.
+/// A sparse message is an Allgather of as many pairs as the rank with most has chosen, behind one of their numbers
+/// unless these are given. Of what steps send for later ones, what is under way at the end is not waited for.
 ///
 /// On each rank one thread launches kernels on the compute stream, `launch` for each, ahead of the accelerator but no
 /// further than `kAhead` stages and never past a wait for something that is sent, which blocks the host as Horovod's
-/// synchronize() does. One thread runs AllReduces and one Broadcasts, each on a communicator of its own (as SPD-KFAC's
-/// authors have them, github.com/shyhuai/kfac_pytorch), in the order in which they become ready; so they overlap. What
+/// synchronize() does. One thread runs AllReduces and the like and one Broadcasts, each on communicators of its own (as
+/// SPD-KFAC's authors have them, github.com/shyhuai/kfac_pytorch), in the order in which they become ready; so they
+/// overlap. Messages within subgroups have communicators of these, on the same two threads. What
 /// a message costs before its first byte is `negotiation` for each of its tensors, and `collectives.entry`. Between the
 /// passes the host reads metrics and averages them, while the accelerator has nothing to do (`metrics`, `cycle`).
 ///
@@ -103,10 +105,10 @@ struct KfacResult {
 /// have nothing to decide and no profile. That merging costs a pass of its own and a wait of the host for each message
 /// is not in the measured costs by which factors are fused, as it is not in the original's.
 ///
-/// Memory: parameters, momentum, gradients, inputs of all layers, both factors and inverses of each layer (of DP-KFAC
-/// the owner's alone) with what is sent of them, patches of the largest layer. In bf16 activations and their gradients
-/// take half. With compressed activations two buffers of the largest, in which the layers' inputs take turns, and all
-/// of them compressed; gradients of outputs stay as they are.
+/// Memory: parameters, momentum, gradients, inputs of all layers, both factors and inverses of each layer (where they
+/// are local the owner's alone) with what is sent of them, patches of the largest layer, a schedule's own. In bf16
+/// activations and their gradients take half. With compressed activations two buffers of the largest, in which the
+/// layers' inputs take turns, and all of them compressed; gradients of outputs stay as they are.
 ///
 /// With data on, `arithmetic` is called for every stage when its kernels have ended, before anything that follows it;
 /// it reads and writes the rank's memory, and what is sent are these bytes.
@@ -186,11 +188,13 @@ class Kfac {
   };
 
   firmware::Task run(Member& member);
-  firmware::Task launch(Member& member, const KfacStep& step);
   firmware::Task watch(Member& member);
   firmware::Task communicate(Member& member, bool broadcasts);
   firmware::Task transfer(Member& member, const KfacMessage& message, KfacMessageTimes* times);
-  firmware::Task collect(Member& member, const KfacMessage& message);
+  /// Its communicators, which the schedule's messages ask for.
+  void connect(const collectives::Communicator::Config& collectives);
+  [[nodiscard]] KfacSite site_of(const Member& member, const KfacMessage& message) const;
+  firmware::Task collect(Member& member, const KfacSite& site, const KfacMessage& message);
   firmware::Task gather_sparse(Member& member, const KfacLayout::Sparse& message);
   // The profile (kfac_profile.cpp):
   firmware::Task profile(Member& member);
@@ -223,6 +227,7 @@ class Kfac {
   KfacPlan plan_;
   std::unique_ptr<collectives::Communicator> all_reduce_group_;
   std::unique_ptr<collectives::Communicator> broadcast_group_;
+  std::array<std::map<int, KfacSubgroups>, 2> subgroups_;  ///< by communicator, and KfacMessage::within
   std::uint64_t profile_buffer_ = 0;
   KfacStep profile_step_;
   KfacDecisions decisions_;
@@ -235,6 +240,8 @@ class Kfac {
   std::vector<KfacMessageTimes> message_times_;  ///< of the last step that sends most
   std::optional<Time> detailed_began_;           ///< when it began
   KfacStep rest_;
+  std::size_t lag_;  ///< Trainer::lag
+  KfacSpan shown_;
   std::deque<Position> positions_;
   Repeats repeats_;
   std::optional<KfacStepTimes> times_;  ///< where steps may be left out

@@ -49,10 +49,11 @@ void KfacCheck::fill(const Rank& rank, std::uint64_t address, std::int64_t eleme
                        static_cast<int>(ranks_.size()));
 }
 
-void KfacCheck::expect_sum(const Rank& rank, std::uint64_t address, std::int64_t elements, std::uint64_t seed) {
+void KfacCheck::expect_sum(const Rank& rank, std::uint64_t address, std::int64_t elements, std::uint64_t seed,
+                           std::span<const int> members) {
   compared_ += elements;
-  wrong_ += check::compare_scattered(*rank.store, ElementType::kFp32, address, {0, bytes_of_elements(elements)}, seed,
-                                     static_cast<int>(ranks_.size()));
+  wrong_ += check::compare_sum(*rank.store, ElementType::kFp32, address, bytes_of_elements(elements), seed, members,
+                               static_cast<int>(ranks_.size()));
 }
 
 void KfacCheck::expect_owners(const Rank& rank, std::uint64_t address, std::int64_t elements, std::uint64_t seed) {
@@ -63,7 +64,7 @@ void KfacCheck::expect_owners(const Rank& rank, std::uint64_t address, std::int6
 void KfacCheck::run(const Rank& rank, int member, const KfacStage& stage) {
   const auto item = static_cast<std::size_t>(stage.item);
   const KfacLayout& layout = kfac_.layout();
-  const KfacConfig& config = kfac_.config();
+  std::span<const int> members = kfac_.plan().members(stage.within, member);
   const auto sent = [&] { return kfac_.plan().sent_elements(kfac_.plan().sides()[item]); };
   const auto sum_of_weights = [&] {
     return layout.averages[static_cast<std::size_t>(stage.slot)].sum + layout.weights[item] - layout.weights.front();
@@ -75,7 +76,8 @@ void KfacCheck::run(const Rank& rank, int member, const KfacStage& stage) {
     case KfacWork::kPackFactor:
       return fill(rank, layout.sent_factors[item], sent(), next(member, Kind::kFactor, item), member);
     case KfacWork::kUnpackFactor:
-      return expect_sum(rank, layout.sent_factors[item], sent(), latest(member, Kind::kFactor, item));
+      return expect_sum(rank, layout.sent_factors[item], sent(), latest(member, Kind::kFactor, item),
+                        kfac_.plan().members(kAllRanks, member));
     case KfacWork::kPackInverse: {
       // Rank 0's numbers are the owner's; the others have their own until these come.
       const bool owns = kfac_.decisions().placement.owner[item] == member;
@@ -84,31 +86,35 @@ void KfacCheck::run(const Rank& rank, int member, const KfacStage& stage) {
     case KfacWork::kUnpackInverse:
       return expect_owners(rank, layout.sent_inverses[item], sent(), latest(member, Kind::kInverse, item));
     case KfacWork::kPrecondition:
-      expect_sum(rank, layout.gradients[item], parameters(item), latest(member, Kind::kGradient, item));
-      if (!config.local_factors()) return;
+      expect_sum(rank, layout.gradients[item], parameters(item), latest(member, Kind::kGradient, item), members);
+      if (stage.gradient != KfacGradient::kOwners) return;
       return fill(rank, layout.preconditioned[item], parameters(item),
                   preconditioned(latest(member, Kind::kGradient, item)), 0);
     case KfacWork::kUpdate:
-      return update(rank, member, item);
+      return update(rank, member, stage);
     case KfacWork::kSnapshot:
       return fill(rank, sum_of_weights(), parameters(item), next(member, Kind::kAverage, average), member);
     case KfacWork::kMerge:
-      return expect_sum(rank, sum_of_weights(), parameters(item), latest(member, Kind::kAverage, average));
+      return expect_sum(rank, sum_of_weights(), parameters(item), latest(member, Kind::kAverage, average), members);
     default:
       return;
   }
 }
 
-void KfacCheck::update(const Rank& rank, int member, std::size_t layer) {
-  const KfacConfig& config = kfac_.config();
+void KfacCheck::update(const Rank& rank, int member, const KfacStage& stage) {
+  const auto layer = static_cast<std::size_t>(stage.item);
   const KfacLayout& layout = kfac_.layout();
-  if (config.averages()) return;  // by its own gradients
   const std::uint64_t seed = latest(member, Kind::kGradient, layer);
-  if (!config.second_order() || !models::has_factors(kfac_.plan().network().layers[layer])) {
-    return expect_sum(rank, layout.gradients[layer], parameters(layer), seed);
+  switch (stage.gradient) {
+    case KfacGradient::kOwn:
+    case KfacGradient::kPreconditioned:  // its sum was compared when it was preconditioned
+      return;
+    case KfacGradient::kMean:
+      return expect_sum(rank, layout.gradients[layer], parameters(layer), seed,
+                        kfac_.plan().members(stage.within, member));
+    case KfacGradient::kOwners:
+      return expect_owners(rank, layout.preconditioned[layer], parameters(layer), preconditioned(seed));
   }
-  if (!config.local_factors()) return;  // its sum was compared when it was preconditioned
-  expect_owners(rank, layout.preconditioned[layer], parameters(layer), preconditioned(seed));
 }
 
 }  // namespace weft::schedules

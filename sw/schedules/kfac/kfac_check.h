@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -13,7 +14,7 @@ namespace weft::schedules {
 /// Whether a run with data on sends what it should: in place of what kernels compute it writes numbers that tell rank,
 /// tensor and step, and when a stage reads what has come, it compares that with the sum over ranks, or with what the
 /// owner has written. Sums of gradients, factors and averaged weights, broadcast inverses and preconditioned gradients
-/// are compared, exactly, as the sums are of small whole numbers.
+/// are compared, exactly, as the sums are of small whole numbers. What stages of a schedule's own do is not done.
 ///
 ///     KfacCheck check(kfac, machine.ranks());
 ///     kfac.set_arithmetic(check.arithmetic());
@@ -31,12 +32,14 @@ class KfacCheck {
   enum class Kind : std::uint8_t { kGradient, kFactor, kInverse, kAverage };
 
   void run(const firmware::Rank& rank, int member, const KfacStage& stage);
-  void update(const firmware::Rank& rank, int member, std::size_t layer);
+  void update(const firmware::Rank& rank, int member, const KfacStage& stage);
   /// Tells what `item` is, and how often it has been written: with this time, and up to now.
   std::uint64_t next(int member, Kind kind, std::size_t item);
   std::uint64_t latest(int member, Kind kind, std::size_t item);
   void fill(const firmware::Rank& rank, std::uint64_t address, std::int64_t elements, std::uint64_t seed, int writer);
-  void expect_sum(const firmware::Rank& rank, std::uint64_t address, std::int64_t elements, std::uint64_t seed);
+  /// Over all that travel together with the rank.
+  void expect_sum(const firmware::Rank& rank, std::uint64_t address, std::int64_t elements, std::uint64_t seed,
+                  std::span<const int> members);
   void expect_owners(const firmware::Rank& rank, std::uint64_t address, std::int64_t elements, std::uint64_t seed);
   [[nodiscard]] std::int64_t parameters(std::size_t layer) const;
 

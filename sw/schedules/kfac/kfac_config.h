@@ -2,10 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <numeric>
 #include <string>
 #include <string_view>
 
+#include "hw/core/config/named.h"
 #include "hw/core/fields.h"
 #include "hw/core/quantity.h"
 #include "sw/collectives/config.h"
@@ -13,18 +13,10 @@
 
 namespace weft::schedules {
 
-/// sgd: wait-free backpropagation (Zhang et al., ATC 2017; as Horovod, arXiv 1802.05799, runs it). d: everyone inverts
-/// everything. mpd: inversions in turn (Osawa et al., CVPR 2019; Pauloski et al., SC 2020). spd: Shi, Zhang and Li,
-/// ICDCS 2021 (arXiv 2107.06533). dp: factors of a rank's own samples alone (Zhang et al., IEEE TCC 2022).
-/// Without factors, beside sgd: dear: gradients are reduced and scattered while the network computes backward, and
-/// gathered while it computes the next step forward (Zhang et al., ICDCS 2023, arXiv 2302.12445). dasgd: each rank
-/// trains by its own gradients, and weights are averaged in the background (Zhou et al., arXiv 2006.00441).
-enum class KfacAlgorithm : std::uint8_t { kSgd, kDear, kDasgd, kD, kMpd, kSpd, kDp };
-inline EnumNames<KfacAlgorithm> enum_names(KfacAlgorithm /*tag*/) {
-  return {{"sgd", KfacAlgorithm::kSgd}, {"dear", KfacAlgorithm::kDear}, {"dasgd", KfacAlgorithm::kDasgd},
-          {"d", KfacAlgorithm::kD},     {"mpd", KfacAlgorithm::kMpd},   {"spd", KfacAlgorithm::kSpd},
-          {"dp", KfacAlgorithm::kDp}};
-}
+/// A schedule by its name, which is one of schedules() (sw/schedules/kfac/schedule.h).
+struct Schedule;
+[[nodiscard]] const Names& registered(const Schedule* kind);
+using ScheduleName = NameOf<Schedule>;
 
 /// A part of an algorithm that can be turned by itself.
 enum class KfacSwitch : std::uint8_t { kAlgorithm, kOff, kOn };
@@ -69,36 +61,45 @@ inline EnumNames<SendingCost> enum_names(SendingCost /*tag*/) {
   return {{"broadcast", SendingCost::kBroadcast}, {"all-reduce", SendingCost::kAllReduce}};
 }
 
-/// By what gradients are made sparse: the k largest, or those above a threshold estimated from the distribution of
-/// their magnitudes (SIDCo, see sw/compression/sidco.h).
-enum class GradientCompression : std::uint8_t { kNone, kTopK, kExponential, kGamma, kPareto };
-inline EnumNames<GradientCompression> enum_names(GradientCompression /*tag*/) {
-  return {{"none", GradientCompression::kNone},
-          {"top-k", GradientCompression::kTopK},
-          {"exponential", GradientCompression::kExponential},
-          {"gamma", GradientCompression::kGamma},
-          {"pareto", GradientCompression::kPareto}};
+/// A way of making gradients sparse by its name, which is `none` or one of compressors()
+/// (sw/schedules/kfac/compressor.h).
+struct Compressor;
+[[nodiscard]] const Names& registered(const Compressor* kind);
+class CompressorName : public NameOf<Compressor> {
+ public:
+  CompressorName() : NameOf(kNone) {}
+  using NameOf::NameOf;
+
+  [[nodiscard]] bool is_none() const { return text() == kNone; }
+
+  static constexpr std::string_view kNone = "none";
+};
+inline EnumNames<CompressorName> enum_names(const CompressorName& /*tag*/) {
+  EnumNames<CompressorName> names = {{CompressorName::kNone, {}}};
+  for (const auto& [name, value] : enum_names(NameOf<Compressor>())) names.emplace_back(name, name);
+  return names;
 }
 
 /// What of a message of gradients is sent, as pairs of index and value by an Allgather. What is not stays behind and is
 /// added to the next step's gradients (error feedback).
 struct CompressionConfig {
-  GradientCompression method = GradientCompression::kNone;
+  CompressorName method;
   double ratio = 0.01;
   int stages = 0;
+  Sections own{names_for<Compressor>()};
 
   template <typename Visitor>
   void fields(Visitor&& visit) {
-    visit(
-        "method", method,
-        "top-k: the largest, exactly; exponential, gamma, pareto: those above SIDCo's threshold for that distribution");
+    const std::string methods = "none: all; " + names_for<Compressor>().doc();
+    visit("method", method, methods);
     visit("ratio", ratio, "Share of the elements to send, above 0 and up to 1");
     visit("stages", stages, "SIDCo's stages of fitting; 0: adapted to what the last five steps sent", Range{0, 32});
+    own.fields(visit);
   }
 
-  [[nodiscard]] bool on() const { return method != GradientCompression::kNone; }
+  [[nodiscard]] bool on() const { return !method.is_none(); }
   /// Ranks do not know beforehand how much each of them sends.
-  [[nodiscard]] bool estimates() const { return on() && method != GradientCompression::kTopK; }
+  [[nodiscard]] bool estimates() const;
 };
 
 /// How activations are kept for the backward pass: as they are, or by the DCT of blocks (see sw/compression/dct.h).
@@ -123,8 +124,8 @@ struct ActivationsConfig {
   [[nodiscard]] bool on() const { return method != ActivationCompression::kNone; }
 };
 
-/// What is added to the diagonal of a factor before it is inverted. plain: `damping`, as SPD-KFAC's code has it.
-/// factored: its root times pi, and by pi (kfac::factored_damping), as DP-KFAC's.
+/// What is added to the diagonal of a factor before it is inverted. plain: `damping`. factored: its root times pi, and
+/// by pi (kfac::factored_damping).
 enum class DampingForm : std::uint8_t { kAlgorithm, kPlain, kFactored };
 inline EnumNames<DampingForm> enum_names(DampingForm /*tag*/) {
   return {{"algorithm", DampingForm::kAlgorithm}, {"plain", DampingForm::kPlain}, {"factored", DampingForm::kFactored}};
@@ -155,7 +156,8 @@ struct KfacTrainingConfig {
     visit(
         "damping_form", damping_form,
         "plain: damping itself, as in SPD-KFAC's code; factored: its square root, times pi for A and divided by pi for "
-        "G, as in DP-KFAC's code (pi^2 is the ratio of their mean diagonals); algorithm: factored with dp, else plain");
+        "G, as in DP-KFAC's code (pi^2 is the ratio of their mean diagonals); algorithm: as its authors have it (dp: "
+        "factored)");
     visit("damping_stays", damping_stays,
           "Damping stays in the running average and accumulates from inversion to inversion, as in both codes, which "
           "add it in place");
@@ -183,14 +185,14 @@ inline EnumNames<KfacCollectives> enum_names(const KfacCollectives& /*tag*/) {
   return names;
 }
 
-/// Training by gradients preconditioned with Kronecker factors. Defaults are SPD-KFAC's experiments (ICDCS 2021,
-/// section VI): everything updated in every step.
+/// A network trained by one of the schedules. Defaults are SPD-KFAC's experiments (ICDCS 2021, section VI): everything
+/// updated in every step.
 struct KfacConfig {
   static constexpr int kMostSteps = 10'000;
 
   std::string network = "resnet50";
   std::int64_t batch = 0;
-  KfacAlgorithm algorithm = KfacAlgorithm::kSpd;
+  ScheduleName algorithm = "spd";
   NetworkType type = NetworkType::kFp32;
   FactorType factor_type = FactorType::kFp32;
   KfacSwitch pipelining = KfacSwitch::kAlgorithm;
@@ -218,6 +220,7 @@ struct KfacConfig {
   double equal_within = 0;
   Time launch;
   Time negotiation;
+  Sections own{names_for<Schedule>()};
 
   template <typename Visitor>
   void fields(Visitor&& visit) {
@@ -225,10 +228,8 @@ struct KfacConfig {
           "A network or a transformer (weft models), or a file with one: layers in CSV or JSON (sw/models/network.h), "
           "or a transformer. The path counts from the platform's file, in --set from where the command runs");
     visit("batch", batch, "Samples of one rank; 0: as the network was measured", Range{0, 1 << 20});
-    visit("algorithm", algorithm,
-          "sgd: no factors; dear: gradients gathered in the next step's forward pass; dasgd: weights averaged in the "
-          "background; d: all ranks invert all; mpd: in turn; spd: pipelined, fused by cost, balanced; dp: factors of "
-          "the owner's samples only");
+    const std::string schedules = names_for<Schedule>().doc();
+    visit("algorithm", algorithm, schedules);
     visit(
         "type", type,
         "Operands of the network's products: fp32; tf32 on tensor cores; bf16, activations as well (mixed precision)");
@@ -261,8 +262,9 @@ struct KfacConfig {
     visit("factor_interval", factor_interval, "Steps from one update of the factors to the next", Range{1, 1'000'000});
     visit("inverse_interval", inverse_interval, "Steps from one update of the inverses to the next",
           Range{1, 1'000'000});
-    visit("delay", delay, "dasgd: steps from the beginning of an averaging to its merging", Range{0, 1000});
-    visit("averaging_interval", averaging_interval, "dasgd: steps from one averaging to the next", Range{1, 1'000'000});
+    visit("delay", delay, "Steps from the beginning of an averaging of weights to its merging (dasgd)", Range{0, 1000});
+    visit("averaging_interval", averaging_interval, "Steps from one averaging of weights to the next (dasgd)",
+          Range{1, 1'000'000});
     visit("compression", compression, "Sparse gradients");
     visit("activations", activations, "Compressed activations");
     visit("training", training, "Training with real numbers, with data on");
@@ -282,60 +284,31 @@ struct KfacConfig {
           "Time that ranks spend on agreeing on each tensor before a message with it begins, as in Horovod without its "
           "cache",
           Range{0, 1'000'000'000});
+    own.fields(visit);
   }
 
-  // What the switches come to:
-  [[nodiscard]] bool second_order() const {
-    return algorithm != KfacAlgorithm::kSgd && algorithm != KfacAlgorithm::kDear && algorithm != KfacAlgorithm::kDasgd;
-  }
   [[nodiscard]] std::uint64_t activation_element() const { return type == NetworkType::kBf16 ? 2 : 4; }
-  [[nodiscard]] bool clips() const { return second_order() && kl_clip > 0; }
   /// What metrics take on the mean: the library may be anywhere in its cycle when the first is there.
   [[nodiscard]] Time metrics_wait() const { return metrics == 0 ? Time() : cycle * metrics - cycle / 2; }
-  /// Ranks have weights of their own.
-  [[nodiscard]] bool averages() const { return algorithm == KfacAlgorithm::kDasgd; }
-  /// Steps from the beginning of what is sent for a later step to that step.
-  [[nodiscard]] int lag() const {
-    if (algorithm == KfacAlgorithm::kDear) return 1;
-    return averages() ? delay : 0;
-  }
-  /// Steps after which what a step does repeats itself.
-  [[nodiscard]] std::int64_t period() const {
-    if (averages()) return averaging_interval;
-    return second_order() ? std::lcm(std::int64_t{factor_interval}, std::int64_t{inverse_interval}) : 1;
-  }
-  /// Averagings that are under way or just merged.
-  [[nodiscard]] int averagings() const { return averages() ? delay / averaging_interval + 1 : 0; }
-  [[nodiscard]] bool factored_damping() const {
-    if (training.damping_form != DampingForm::kAlgorithm) return training.damping_form == DampingForm::kFactored;
-    return local_factors();
-  }
+
+  // What the switches come to (kfac_switches.cpp):
+  [[nodiscard]] const Schedule& schedule() const;
+  [[nodiscard]] bool second_order() const;
+  [[nodiscard]] bool clips() const { return second_order() && kl_clip > 0; }
+  [[nodiscard]] bool factored_damping() const;
   /// Factors of the owner's samples alone: nothing of them is sent.
-  [[nodiscard]] bool local_factors() const { return algorithm == KfacAlgorithm::kDp; }
-  [[nodiscard]] bool pipelined() const {
-    if (pipelining != KfacSwitch::kAlgorithm) return pipelining == KfacSwitch::kOn;
-    return algorithm == KfacAlgorithm::kSpd;
-  }
+  [[nodiscard]] bool local_factors() const;
+  [[nodiscard]] bool pipelined() const;
   /// By when factors are there, which means something only while the network computes.
-  [[nodiscard]] FactorFusion factor_fusion() const {
-    if (fusion != FactorFusion::kAlgorithm) return fusion;
-    return algorithm == KfacAlgorithm::kSpd && pipelined() ? FactorFusion::kDynamic : FactorFusion::kThreshold;
-  }
+  [[nodiscard]] FactorFusion factor_fusion() const;
   /// The schedule itself makes one tensor of several factors, not the library.
-  [[nodiscard]] bool merges_factors() const {
-    const FactorFusion how = factor_fusion();
-    return how == FactorFusion::kDynamic || how == FactorFusion::kOptimal;
-  }
-  [[nodiscard]] InversePlacement inverse_placement() const {
-    if (placement != InversePlacement::kAlgorithm) return placement;
-    if (algorithm == KfacAlgorithm::kSpd) return InversePlacement::kBalanced;
-    return algorithm == KfacAlgorithm::kMpd ? InversePlacement::kInTurn : InversePlacement::kEverywhere;
-  }
+  [[nodiscard]] bool merges_factors() const;
+  [[nodiscard]] InversePlacement inverse_placement() const;
   /// Whether anything is decided from measurements.
-  [[nodiscard]] bool profiles() const {
-    if (!second_order() || local_factors()) return false;
-    return merges_factors() || inverse_placement() == InversePlacement::kBalanced;
-  }
+  [[nodiscard]] bool profiles() const;
 };
+
+/// `config` as it can be run, with the number of steps that it asks for. Throws ConfigError.
+[[nodiscard]] KfacConfig checked(KfacConfig config);
 
 }  // namespace weft::schedules

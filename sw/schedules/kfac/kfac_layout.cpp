@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <memory>
 #include <numeric>
 
 #include "sw/compression/selection.h"
@@ -13,6 +14,7 @@
 #include "sw/kfac/layer_kernels.h"
 #include "sw/kfac/packing.h"
 #include "sw/kfac/placement.h"
+#include "sw/schedules/kfac/schedule.h"
 
 namespace weft::schedules {
 
@@ -130,6 +132,7 @@ KfacLayout::KfacLayout(const std::vector<firmware::Rank*>& ranks, const Network&
 void KfacLayout::lay_out(const Allocate& allocate_bytes, std::size_t ranks, const Network& network,
                          const KfacConfig& config) {
   const bool second_order = config.second_order();
+  const std::unique_ptr<Trainer> trainer = trainer_of(config);
   const auto allocate = [&](const std::string& what, std::uint64_t bytes) {
     return allocate_bytes(what, std::max<std::uint64_t>(bytes, kKfacElement));
   };
@@ -146,11 +149,11 @@ void KfacLayout::lay_out(const Allocate& allocate_bytes, std::size_t ranks, cons
   };
   /// What one rank has lies where others have theirs.
   const auto allocate_owned = [&](const std::string& what, const std::vector<std::uint64_t>& bytes,
-                                  const kfac::Placement& owners) {
+                                  const std::vector<int>& owners) {
     std::vector<std::uint64_t> used(ranks);
     Addresses addresses(bytes.size());
     for (std::size_t i = 0; i < bytes.size(); ++i) {
-      std::uint64_t& end = used[static_cast<std::size_t>(std::max(0, owners.owner[i]))];
+      std::uint64_t& end = used.at(static_cast<std::size_t>(std::max(0, owners.at(i))));
       addresses[i] = end;
       end = std::min(end + std::min(bytes[i], kMostBytes), kMostBytes);
     }
@@ -219,7 +222,7 @@ void KfacLayout::lay_out(const Allocate& allocate_bytes, std::size_t ranks, cons
   }
   sending_order = order_of_sending(sides.size());
   if (config.local_factors()) {
-    const kfac::Placement owners = kfac::place_dp(sides.size() / 2, static_cast<int>(ranks));
+    const std::vector<int> owners = trainer->place(sides.size(), static_cast<int>(ranks)).owner;
     factors = allocate_owned("factors", squares, owners);
     inverses = allocate_owned("inverses", squares, owners);
   } else if (second_order) {
@@ -232,8 +235,14 @@ void KfacLayout::lay_out(const Allocate& allocate_bytes, std::size_t ranks, cons
   }
 
   const std::uint64_t whole = sum_of(parameters);
-  for (int slot = 0; slot < config.averagings(); ++slot) {
+  for (int slot = 0; slot < trainer->averagings(); ++slot) {
     averages.push_back({allocate("averages of weights", whole), allocate("weights before they are averaged", whole)});
+  }
+  for (const OwnBuffer& buffer : trainer->buffers(network, static_cast<int>(ranks))) {
+    std::vector<std::uint64_t> bytes;
+    for (const std::int64_t count : buffer.elements) bytes.push_back(bytes_of_elements(count));
+    own.push_back(buffer.owners.empty() ? allocate_all(buffer.what, bytes, ascending(bytes.size()))
+                                        : allocate_owned(buffer.what, bytes, buffer.owners));
   }
   if (!config.compression.on()) return;
   std::uint64_t residuals = allocate("residuals of gradients", whole);

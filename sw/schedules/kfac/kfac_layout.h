@@ -26,7 +26,7 @@ constexpr std::uint64_t bytes_of_elements(std::int64_t elements) {
   return kKfacElement * static_cast<std::uint64_t>(elements);
 }
 
-/// Where everything lies in a rank's memory, the same on all ranks. Factors of a rank's own samples (DP-KFAC) and their
+/// Where everything lies in a rank's memory, the same on all ranks. Factors of a rank's own samples and their
 /// inverses are their owner's alone: owners use one place for what each of them has, as large as the most of any needs.
 struct KfacLayout {
   /// Of a buffer of several tensors, one behind the other: addresses by tensor. Layers without parameters have none.
@@ -70,6 +70,7 @@ struct KfacLayout {
   std::uint64_t workspace = 0;         ///< gradients of what other layers put out, and patches of inputs
   std::vector<Sparse> sparse;          ///< by message of gradients
   std::vector<Average> averages;       ///< by slot
+  std::vector<Addresses> own;          ///< by Trainer::buffers, and tensor
   std::uint64_t activation_bytes = 0;  ///< of all inputs, and what the last layer puts out, as they are
   std::uint64_t allocated_activation_bytes = 0;
 

@@ -20,7 +20,15 @@ std::string factor_name(const Network& network, std::size_t factor) {
 
 KfacPlan::KfacPlan(Network network, const KfacConfig& config, const accelerator::ComputeConfig& compute, int ranks,
                    const KfacLayout& layout)
-    : network_(std::move(network)), config_(config), compute_(compute), ranks_(ranks), layout_(layout) {
+    : network_(std::move(network)),
+      config_(config),
+      trainer_(trainer_of(config)),
+      compute_(compute),
+      ranks_(ranks),
+      all_(static_cast<std::size_t>(ranks)),
+      subgroups_(trainer_->subgroups(ranks)),
+      layout_(layout) {
+  std::iota(all_.begin(), all_.end(), 0);
   for (std::size_t l = 0; l < network_.layers.size(); ++l) {
     pair_of_.push_back(-1);
     if (!config_.second_order() || !models::has_factors(network_.layers[l])) continue;
@@ -32,6 +40,14 @@ KfacPlan::KfacPlan(Network network, const KfacConfig& config, const accelerator:
             : config_.type == NetworkType::kTf32 ? accelerator::DataType::kTf32
                                                  : accelerator::DataType::kFp32,
             config_.factor_type == FactorType::kTf32 ? accelerator::DataType::kTf32 : accelerator::DataType::kFp32};
+}
+
+std::span<const int> KfacPlan::members(int within, int rank) const {
+  if (within == kAllRanks) return all_;
+  for (const std::vector<int>& group : subgroups_.at(static_cast<std::size_t>(within))) {
+    if (std::find(group.begin(), group.end(), rank) != group.end()) return group;
+  }
+  return {&all_[static_cast<std::size_t>(rank)], 1};
 }
 
 std::vector<PlannedKernel> KfacPlan::planned(const std::vector<kfac::LayerKernel>& kernels,
@@ -61,7 +77,7 @@ KfacDecisions KfacPlan::unmeasured() const {
   decisions.gradients = gradient_groups(network_, config_);
   std::vector<kfac::Ready> weights;
   for (const Layer& layer : network_.layers) weights.push_back({0, models::parameters(layer)});
-  if (config_.averages()) decisions.averages = kfac::fuse_within(weights, limit);
+  if (trainer_->averagings() > 0) decisions.averages = kfac::fuse_within(weights, limit);
   const FactorFusion fusion = config_.factor_fusion();
   for (const std::size_t first : {std::size_t{0}, sides_.size() / 2}) {
     std::vector<kfac::Ready> factors;
@@ -73,13 +89,7 @@ KfacDecisions KfacPlan::unmeasured() const {
                                                                : kfac::fuse_within(factors, limit);
     decisions.factors.insert(decisions.factors.end(), groups.begin(), groups.end());
   }
-  if (config_.local_factors()) {
-    decisions.placement = kfac::place_dp(layer_of_.size(), ranks_);
-  } else if (config_.inverse_placement() == InversePlacement::kInTurn) {
-    decisions.placement = kfac::place_mpd(layer_of_.size(), ranks_);
-  } else {
-    decisions.placement = kfac::place_everywhere(sides_.size(), ranks_);
-  }
+  decisions.placement = trainer_->place(sides_.size(), ranks_);
   return decisions;
 }
 

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
-#include <compare>
 #include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -11,7 +14,6 @@
 #include <vector>
 
 #include "hw/accelerator/kernel.h"
-#include "sw/compression/sidco.h"
 #include "sw/firmware/rank.h"
 #include "sw/kfac/fusion.h"
 #include "sw/kfac/layer_kernels.h"
@@ -20,6 +22,7 @@
 #include "sw/schedules/fsdp_plan.h"
 #include "sw/schedules/kfac/kfac_config.h"
 #include "sw/schedules/kfac/kfac_layout.h"
+#include "sw/schedules/kfac/schedule.h"
 
 namespace weft::schedules {
 
@@ -27,7 +30,7 @@ namespace weft::schedules {
 enum class KfacPart : std::uint8_t {
   kForwardBackward,  ///< with the optimiser's update: the published figure is an iteration of SGD on one accelerator
   kGradientComm,     ///< the compute stream stood waiting for gradients, or averages of weights
-  kGradientPacking,  ///< weights copied into the buffer that is averaged, and merged with what comes (dasgd)
+  kGradientPacking,  ///< weights copied into the buffer that is averaged, and merged with what comes
   kFactorComp,
   kFactorComm,     ///< stood waiting for factors
   kFactorPacking,  ///< they are packed and merged, unpacked, and divided by the ranks; published as part of FactorComm
@@ -43,7 +46,7 @@ constexpr std::size_t index(KfacPart part) {
 }
 
 /// What is sent, each counted by a semaphore of the accelerator. kDelayed is what a later step waits for: gradients
-/// gathered (dear), weights averaged (dasgd).
+/// gathered, weights averaged.
 enum class KfacTraffic : std::uint8_t { kGradients, kFactors, kInverses, kDelayed };
 constexpr std::size_t kKfacTraffics = 4;
 constexpr std::size_t index(KfacTraffic traffic) {
@@ -70,15 +73,28 @@ enum class KfacWork : std::uint8_t {
   kDecompress,  ///< what all ranks have sent of it, added up
   kSnapshot,    ///< weights, into a buffer of averages
   kMerge,       ///< their mean, and what the rank has learnt since
+  kOwn,         ///< of the schedule: `KfacStage::contents`
 };
 
-/// Who computes it: everyone, one rank, or all others.
+/// Who computes it: everyone, some ranks, or all others.
 struct Doers {
-  int owner = kfac::kEveryone;
+  std::vector<int> ranks;  ///< none: everyone
   bool others = false;
 
-  [[nodiscard]] bool has(int rank) const { return owner == kfac::kEveryone || (owner == rank) != others; }
+  /// A rank, or kfac::kEveryone.
+  [[nodiscard]] static Doers of(int owner) { return owner == kfac::kEveryone ? Doers() : Doers{{owner}}; }
+  [[nodiscard]] static Doers all_but(int owner) { return {{owner}, true}; }
+  [[nodiscard]] bool has(int rank) const {
+    return ranks.empty() || (std::find(ranks.begin(), ranks.end(), rank) != ranks.end()) != others;
+  }
 };
+
+/// By what weights are updated: the rank's own gradients, their mean over ranks, what each rank has preconditioned of
+/// that, or what the layer's owner has, and all have been sent.
+enum class KfacGradient : std::uint8_t { kOwn, kMean, kPreconditioned, kOwners };
+
+/// All ranks, in place of one of Trainer::subgroups.
+constexpr int kAllRanks = -1;
 
 /// What is computed between two points at which the firmware looks. All ranks have the same stages; those with no part
 /// in one pass it.
@@ -89,15 +105,18 @@ struct KfacStage {
                  ///< of sparse gradients their message
   Doers doers;
   std::vector<PlannedKernel> kernels;
-  /// Before it, so many messages of the step must have come, of kDelayed those of the step `KfacConfig::lag` before; 0:
+  /// Before it, so many messages of the step must have come, of kDelayed those of the step `Trainer::lag` before; 0:
   /// none need have.
   std::array<std::size_t, kKfacTraffics> after{};
-  int slot = 0;                 ///< of averages
+  int slot = 0;                                ///< of averages
+  KfacGradient gradient = KfacGradient::kOwn;  ///< of an update
+  int within = kAllRanks;                      ///< over which ranks gradients and averages are summed
+  std::function<void(firmware::Rank&, int member)> contents = {};  ///< of the schedule's own
   bool behind_metrics = false;  ///< which the host has averaged before it launches this
   bool host_waits = false;      ///< until it has ended, before it launches more
 };
 
-enum class KfacCollective : std::uint8_t { kAllReduce, kReduceScatter, kAllgather, kBroadcast, kSparse };
+enum class KfacCollective : std::uint8_t { kAllReduce, kReduceScatter, kAllgather, kAllToAll, kBroadcast, kSparse };
 
 /// A collective of a step: of neighbours in memory, or a Broadcast. kSparse is an Allgather of what each rank has
 /// chosen of a message of gradients, `KfacLayout::sparse[first]`.
@@ -105,11 +124,13 @@ struct KfacMessage {
   KfacTraffic traffic;
   KfacCollective collective = KfacCollective::kAllReduce;
   std::string name;
-  std::size_t ready;  ///< begins after this stage
-  int root = kfac::kEveryone;
-  std::size_t first = 0;  ///< of gradients and factors: in the order of their buffer; of others: which
+  std::size_t ready = 0;       ///< begins after this stage
+  int root = kfac::kEveryone;  ///< of a Broadcast: a rank, or within subgroups the position in each
+  int within = kAllRanks;      ///< which of Trainer::subgroups; or all
+  std::size_t first = 0;       ///< of gradients and factors: in the order of their buffer; of others: which
   std::size_t count = 1;
   std::uint64_t address = 0;
+  std::uint64_t output = 0;  ///< of an AllToAll
   std::uint64_t bytes = 0;
   int tensors = 1;  ///< that the library is given
 };
@@ -128,16 +149,6 @@ struct KfacDecisions {
   kfac::Groups factors;   ///< in the order of KfacLayout::sent_factors; none has both A and G in it
 };
 
-/// What a step does beside training.
-struct KfacUpdates {
-  bool factors = false;
-  bool inverses = false;
-  int starts = -1;  ///< the slot of the averaging that begins; -1: none does
-  int joins = -1;   ///< that of the one which is merged; of dear 0: there are gradients of the step before
-
-  auto operator<=>(const KfacUpdates&) const = default;  // NOLINT(modernize-use-nullptr): a false alarm
-};
-
 /// A network with what follows from it alone: kernels of every piece of work, in the order in which they are done.
 /// Steps refer to the plan for their labels.
 class KfacPlan {
@@ -148,7 +159,7 @@ class KfacPlan {
   /// Fusion within the threshold, and the placement that needs no measurement.
   [[nodiscard]] KfacDecisions unmeasured() const;
   [[nodiscard]] KfacStep step(const KfacDecisions& decisions, const KfacUpdates& updates) const;
-  /// What is left to do when the last step has ended: of dear, its gathering and update.
+  /// What is left to do when the last step has ended.
   [[nodiscard]] KfacStep rest(const KfacDecisions& decisions) const;
   /// Forward and backward pass with all factors, nothing sent: whose times are measured.
   [[nodiscard]] KfacStep profile() const;
@@ -156,7 +167,11 @@ class KfacPlan {
   KfacPlan(const KfacPlan&) = delete;
   KfacPlan& operator=(const KfacPlan&) = delete;
 
+  [[nodiscard]] const Trainer& trainer() const { return *trainer_; }
   [[nodiscard]] const models::Network& network() const { return network_; }
+  /// Over whom a rank's messages within subgroups, or of all, go: itself alone if it is in none of them.
+  [[nodiscard]] std::span<const int> members(int within, int rank) const;
+  [[nodiscard]] const std::vector<Subgroups>& subgroups() const { return subgroups_; }
   /// Sides of all factors.
   [[nodiscard]] const std::vector<std::int64_t>& sides() const { return sides_; }
   /// Factors in the order of KfacLayout::sent_factors.
@@ -170,7 +185,7 @@ class KfacPlan {
   [[nodiscard]] std::vector<PlannedKernel> packing(std::int64_t side) const;
 
  private:
-  class Builder;
+  friend class StepBuilder;
 
   /// Labelled by what they are and `of` what.
   [[nodiscard]] std::vector<PlannedKernel> planned(const std::vector<kfac::LayerKernel>& kernels,
@@ -178,8 +193,11 @@ class KfacPlan {
 
   models::Network network_;
   KfacConfig config_;
+  std::unique_ptr<Trainer> trainer_;
   accelerator::ComputeConfig compute_;
   int ranks_;
+  std::vector<int> all_;  ///< ranks
+  std::vector<Subgroups> subgroups_;
   const KfacLayout& layout_;
   std::vector<int> layer_of_;        ///< by pair of factors
   std::vector<int> pair_of_;         ///< by layer; -1 where there is none
@@ -188,8 +206,6 @@ class KfacPlan {
   mutable std::unordered_set<std::string> labels_;  ///< which kernels refer to
 };
 
-/// Of an estimating method.
-[[nodiscard]] compression::Distribution distribution_of(GradientCompression method);
 /// "conv1.A"
 [[nodiscard]] std::string factor_name(const models::Network& network, std::size_t factor);
 

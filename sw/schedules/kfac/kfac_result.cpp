@@ -29,11 +29,15 @@ std::string unfed_layer(const models::Network& network) {
 
 }  // namespace
 
-KfacSpan steps_shown(const KfacConfig& config) {
-  const std::int64_t steady = config.steps - config.lag();
-  const std::int64_t whole = steady / config.period() * config.period();
+KfacSpan steps_shown(const Trainer& trainer, int steps) {
+  const std::int64_t steady = steps - trainer.lag();
+  const std::int64_t whole = steady / trainer.period() * trainer.period();
   const auto count = static_cast<int>(whole > 0 ? whole : steady);
-  return {config.steps - count, count};
+  return {steps - count, count};
+}
+
+KfacSpan steps_shown(const KfacConfig& config) {
+  return steps_shown(*trainer_of(config), config.steps);
 }
 
 std::vector<Kfac::Unused> Kfac::unused() const {
@@ -51,11 +55,17 @@ std::vector<Kfac::Unused> Kfac::unused() const {
   add(places && config.inverse_placement() != InversePlacement::kBalanced, "sending",
       "inverses are placed " + std::string(name_of(config.inverse_placement())));
   add(!places, "packing", "no matrices are sent: " + algorithm);
-  add(config.averages(), "wait_free", algorithm);
+  for (const std::string& field : config.schedule().ignores) add(true, field.c_str(), algorithm);
+  for (const Section& section : config.own)
+    add(section.name != config.algorithm.text(), section.key.c_str(), algorithm);
   add(config.metrics == 0, "cycle", "workload.metrics is 0");
   for (const char* field : {"overlap_inverses", "broadcasts"}) add(!broadcasts, field, "no inverses are broadcast");
   add(!config.compression.on(), "compression.ratio", "workload.compression.method is none");
   add(!config.compression.estimates(), "compression.stages", "no threshold is estimated");
+  for (const Section& section : config.compression.own) {
+    add(section.name != config.compression.method.text(), ("compression." + section.key).c_str(),
+        "workload.compression.method is " + config.compression.method.text());
+  }
   add(!config.activations.on(), "activations.ratio", "workload.activations.method is none");
   const bool replaced = !config.all_reduces.is_platform() && (!broadcasts || !config.broadcasts.is_platform());
   if (replaced) {
@@ -73,6 +83,15 @@ std::vector<std::string> Kfac::remarks() const {
   }
   for (const Communicator* group : {all_reduce_group_.get(), broadcast_group_.get()}) {
     if (group != nullptr && !group->remark().empty()) lines.push_back(group->remark());
+  }
+  for (const auto& subgroups : subgroups_) {
+    for (const auto& [within, groups] : subgroups) {
+      // Groups are alike but for their sizes.
+      for (const auto& group : groups.all()) {
+        const std::string remark = group->remark();
+        if (!remark.empty() && std::find(lines.begin(), lines.end(), remark) == lines.end()) lines.push_back(remark);
+      }
+    }
   }
   return lines;
 }
@@ -100,7 +119,7 @@ KfacResult Kfac::result() const {
     result.steps.push_back(end - previous);
     previous = end;
   }
-  result.shown = steps_shown(config_);
+  result.shown = shown_;
   result.shown.count = std::max(0, std::min(result.shown.count, ended - result.shown.first));
   const std::int64_t shown = std::max(1, result.shown.count);
   for (int number = 0; number < ended; ++number) {
@@ -151,6 +170,7 @@ KfacResult Kfac::result() const {
       times.to = times.to - *detailed_began_;
     }
   }
+  result.has_rest = has_rest();
   result.left_out = left_out_;
   result.samples_per_step = plan_.network().batch * ranks;
   return result;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which steps of a K-FAC schedule are simulated, one after the other.
+// Which steps of a schedule are simulated, one after the other.
 #include <algorithm>
 
 #include "sw/schedules/kfac/kfac_member.h"
@@ -7,18 +7,7 @@
 namespace weft::schedules {
 
 KfacUpdates Kfac::updates(int number) const {
-  KfacUpdates updates;
-  updates.factors = config_.second_order() && number % config_.factor_interval == 0;
-  updates.inverses = config_.second_order() && number % config_.inverse_interval == 0;
-  if (config_.algorithm == KfacAlgorithm::kDear && number > 0) updates.joins = 0;
-  if (!config_.averages()) return updates;
-  const auto slot = [this](int step) {
-    const bool averaged = step >= 0 && (step + 1) % config_.averaging_interval == 0;
-    return averaged ? step / config_.averaging_interval % config_.averagings() : -1;
-  };
-  updates.starts = slot(number);
-  updates.joins = slot(number - config_.delay);
-  return updates;
+  return plan_.trainer().updates(number);
 }
 
 void Kfac::plan_steps() {
@@ -31,6 +20,7 @@ void Kfac::plan_steps() {
     longest_row_ = std::max(longest_row_, row);
   }
   rest_ = plan_.rest(decisions_);
+  for (const KfacMessage& message : rest_.messages) ++messages_[is_broadcast(message)];
   message_times_.resize(fullest().messages.size());
 }
 
@@ -47,7 +37,7 @@ const KfacStep& Kfac::fullest() const {
 
 void Kfac::set_repeats(Repeats repeats) {
   // What a step sends for a later one may still be under way when it ends.
-  if (config_.lag() == 0) repeats_ = std::move(repeats);
+  if (lag_ == 0) repeats_ = std::move(repeats);
 }
 
 bool Kfac::has_position(std::size_t position) {
@@ -68,7 +58,7 @@ bool Kfac::has_position(std::size_t position) {
 }
 
 std::size_t Kfac::sent_before(std::size_t position, KfacTraffic traffic) const {
-  const std::size_t lag = traffic == KfacTraffic::kDelayed ? static_cast<std::size_t>(config_.lag()) : 0;
+  const std::size_t lag = traffic == KfacTraffic::kDelayed ? lag_ : 0;
   return positions_[position - std::min(position, lag)].sent[index(traffic)];
 }
 

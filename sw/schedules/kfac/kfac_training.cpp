@@ -21,27 +21,7 @@ using models::Layer;
 
 namespace {
 
-using Reals = std::vector<float>;
-
-template <typename T>
-void load_into(const Rank& rank, std::uint64_t address, std::span<T> values) {
-  rank.store->read(address, reinterpret_cast<std::byte*>(values.data()), values.size_bytes());
-}
-
-template <typename T>
-void store_to(const Rank& rank, std::uint64_t address, std::span<const T> values) {
-  rank.store->write(address, reinterpret_cast<const std::byte*>(values.data()), values.size_bytes());
-}
-
-Reals load_from(const Rank& rank, std::uint64_t address, std::int64_t elements) {
-  Reals values(static_cast<std::size_t>(elements));
-  load_into(rank, address, std::span(values));
-  return values;
-}
-
-void store_to(const Rank& rank, std::uint64_t address, const Reals& values) {
-  store_to(rank, address, std::span<const float>(values));
-}
+using Reals = Floats;
 
 std::span<const float> view(const Reals& values) {
   return values;
@@ -77,7 +57,7 @@ KfacTraining::KfacTraining(const Kfac& kfac, std::vector<Rank*> ranks)
       decisions_(kfac.decisions()),
       ranks_(std::move(ranks)),
       how_(kfac.config()),
-      estimators_(ranks_.size()),
+      selectors_(ranks_.size()),
       dampings_(ranks_.size(), std::vector<std::optional<kfac::Damping>>(plan_.sides().size() / 2)),
       divergences_(ranks_.size()),
       losses_(ranks_.size()) {
@@ -113,10 +93,11 @@ KfacTraining::KfacTraining(const Kfac& kfac, std::vector<Rank*> ranks)
   for (const Rank* rank : ranks_) {
     if (rank->store == nullptr) throw ConfigError("workload.training.on", "expected false or data on (--data)");
   }
-  if (!how_.compression.estimates()) return;
-  for (auto& own : estimators_) {
-    own.assign(layout_.sparse.size(),
-               {distribution_of(how_.compression.method), how_.compression.ratio, how_.compression.stages});
+  if (!how_.compression.on()) return;
+  for (auto& own : selectors_) {
+    for (std::size_t i = 0; i < layout_.sparse.size(); ++i) {
+      own.push_back(compressor_of(how_.compression).make(how_.compression));
+    }
   }
 }
 
@@ -138,7 +119,7 @@ void KfacTraining::load(const std::vector<Reals>& weights, const std::vector<Rea
       store_to(*ranks_[r], message.residuals, Reals(static_cast<std::size_t>(message.elements)));
     }
     for (std::size_t f = 0; f < plan_.sides().size(); ++f) {
-      if (how_.local_factors() && !Doers{owners[f]}.has(static_cast<int>(r))) continue;
+      if (how_.local_factors() && !Doers::of(owners[f]).has(static_cast<int>(r))) continue;
       const std::int64_t side = plan_.sides()[f];
       Reals identity(static_cast<std::size_t>(side * side));
       for (std::int64_t i = 0; i < side; ++i) identity[static_cast<std::size_t>(i * side + i)] = 1;
@@ -231,7 +212,7 @@ void KfacTraining::run(Rank& rank, int member, const KfacStage& stage) {
       const auto square = [&](std::size_t f) {
         return load_from(rank, layout_.inverses[f], plan_.sides()[f] * plan_.sides()[f]);
       };
-      Reals gradient = mean_gradient(rank, item);
+      Reals gradient = mean_gradient(rank, member, stage);
       const Reals inverse_a = square(a);
       const Reals inverse_g = square(a + 1);
       kfac::precondition(layer, view(inverse_a), view(inverse_g), std::span(gradient));
@@ -239,7 +220,7 @@ void KfacTraining::run(Rank& rank, int member, const KfacStage& stage) {
       return;
     }
     case KfacWork::kDivergence: {
-      const Reals gradient = mean_gradient(rank, item);
+      const Reals gradient = mean_gradient(rank, member, stage);
       const Reals preconditioned = load_from(rank, layout_.preconditioned[item], models::parameters(layers[item]));
       double& sum = divergences_[static_cast<std::size_t>(member)];
       sum = (item > 0 ? sum : 0) +
@@ -255,8 +236,8 @@ void KfacTraining::run(Rank& rank, int member, const KfacStage& stage) {
     }
     case KfacWork::kUpdate: {
       const std::int64_t elements = models::parameters(layers[item]);
-      const bool is_sum = !how_.second_order() && !how_.averages();
-      const Reals gradient = is_sum ? mean_gradient(rank, item) : load_from(rank, layout_.gradients[item], elements);
+      const Reals gradient = stage.gradient == KfacGradient::kMean ? mean_gradient(rank, member, stage)
+                                                                   : load_from(rank, layout_.gradients[item], elements);
       Reals momentum = load_from(rank, layout_.momentum[item], elements);
       Reals weights = load_from(rank, layout_.weights[item], elements);
       kfac::update(view(gradient), static_cast<float>(how_.training.momentum), static_cast<float>(how_.training.rate),
@@ -272,7 +253,10 @@ void KfacTraining::run(Rank& rank, int member, const KfacStage& stage) {
     case KfacWork::kSnapshot:
       return snapshot(rank, item, layout_.averages[static_cast<std::size_t>(stage.slot)]);
     case KfacWork::kMerge:
-      return merge(rank, item, layout_.averages[static_cast<std::size_t>(stage.slot)]);
+      return merge(rank, member, stage);
+    case KfacWork::kOwn:
+      if (stage.contents) stage.contents(rank, member);
+      return;
   }
 }
 
@@ -305,13 +289,12 @@ void KfacTraining::compress(Rank& rank, int member, std::size_t number) {
   const Reals gradient = load_from(rank, message.gradients, message.elements);
   for (std::size_t i = 0; i < residual.size(); ++i) residual[i] += gradient[i];
   const auto most = static_cast<std::size_t>(message.most);
-  std::vector<std::uint32_t> chosen;
-  if (how_.compression.estimates()) {
-    compression::ThresholdEstimator& estimator = estimators_[static_cast<std::size_t>(member)][number];
-    chosen = compression::above(residual, estimator.threshold(residual), most);
-    estimator.observe(chosen.size(), residual.size());
-  } else {
-    chosen = compression::largest(residual, most);
+  const std::vector<std::uint32_t> chosen =
+      selectors_[static_cast<std::size_t>(member)][number]->choose(residual, most);
+  // Others read so much, be it chosen or not.
+  if (chosen.size() > most || (!how_.compression.estimates() && chosen.size() < std::min(most, residual.size()))) {
+    throw std::logic_error(fmt::format("{} has chosen {} of {} elements, of which {} are sent",
+                                       name_of(how_.compression.method), chosen.size(), residual.size(), most));
   }
   const std::vector<Pair> pairs = compression::take(chosen, residual);
   store_to(rank, message.residuals, residual);
@@ -347,13 +330,15 @@ void KfacTraining::snapshot(Rank& rank, std::size_t layer, const KfacLayout::Ave
   store_to(rank, average.own + offset, weights);
 }
 
-void KfacTraining::merge(Rank& rank, std::size_t layer, const KfacLayout::Average& average) {
+void KfacTraining::merge(Rank& rank, int member, const KfacStage& stage) {
+  const auto layer = static_cast<std::size_t>(stage.item);
+  const KfacLayout::Average& average = layout_.averages[static_cast<std::size_t>(stage.slot)];
   const auto elements = static_cast<std::int64_t>(parameters(layer));
   const std::uint64_t offset = layout_.weights[layer] - layout_.weights.front();
   const Reals sum = load_from(rank, average.sum + offset, elements);
   const Reals own = load_from(rank, average.own + offset, elements);
   Reals weights = load_from(rank, layout_.weights[layer], elements);
-  kfac::merge(view(sum), static_cast<int>(ranks_.size()), view(own), std::span(weights));
+  kfac::merge(view(sum), static_cast<int>(plan_.members(stage.within, member).size()), view(own), std::span(weights));
   store_to(rank, layout_.weights[layer], weights);
 }
 
@@ -435,9 +420,11 @@ void KfacTraining::invert(Rank& rank, int member, std::size_t factor) {
   store_to(rank, layout_.factors[factor], square);
 }
 
-KfacTraining::Floats KfacTraining::mean_gradient(const Rank& rank, std::size_t layer) const {
+Floats KfacTraining::mean_gradient(const Rank& rank, int member, const KfacStage& stage) const {
+  const auto layer = static_cast<std::size_t>(stage.item);
   Reals gradient = load_from(rank, layout_.gradients[layer], static_cast<std::int64_t>(parameters(layer)));
-  for (float& value : gradient) value *= 1.0F / static_cast<float>(ranks_.size());
+  const float share = 1.0F / static_cast<float>(plan_.members(stage.within, member).size());
+  for (float& value : gradient) value *= share;
   return gradient;
 }
 
@@ -481,7 +468,7 @@ std::int64_t KfacTraining::different_weights() const {
   return different;
 }
 
-KfacTraining::Floats KfacTraining::weights(int rank, std::size_t layer) const {
+Floats KfacTraining::weights(int rank, std::size_t layer) const {
   return load_from(*ranks_[static_cast<std::size_t>(rank)], layout_.weights[layer],
                    static_cast<std::int64_t>(parameters(layer)));
 }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <vector>
 
-#include "sw/compression/sidco.h"
 #include "sw/kfac/arithmetic.h"
+#include "sw/schedules/kfac/compressor.h"
+#include "sw/schedules/kfac/contents.h"
 #include "sw/schedules/kfac/kfac.h"
 
 namespace weft::schedules {
@@ -26,7 +28,6 @@ class KfacTraining {
   /// take what the one before gives, for products in bf16, for rates and shares out of range, and if data is off.
   KfacTraining(const Kfac& kfac, std::vector<firmware::Rank*> ranks);
 
-  using Floats = std::vector<float>;
   /// Weights by layer, the same on all ranks; inputs and targets by rank, a batch each.
   void load(const std::vector<Floats>& weights, const std::vector<Floats>& inputs, const std::vector<Floats>& targets);
   /// Something to learn: weights, each rank's inputs, and as targets what the same network gives with other weights.
@@ -35,7 +36,8 @@ class KfacTraining {
   /// it is no number, or above `most_growth` times that before the first step.
   [[nodiscard]] Kfac::Arithmetic arithmetic();
 
-  /// Elements by which a rank's weights are not those of the first, which all but DaSGD's must be.
+  /// Elements by which a rank's weights are not those of the first, which they must be unless ranks have their own
+  /// (Schedule::own_weights).
   [[nodiscard]] std::int64_t different_weights() const;
   /// Of a rank.
   [[nodiscard]] Floats weights(int rank, std::size_t layer) const;
@@ -54,12 +56,12 @@ class KfacTraining {
   /// A matrix of this side into what is sent of it, and back, each element times `scale`.
   void pack(firmware::Rank& rank, std::int64_t side, std::uint64_t square, std::uint64_t sent);
   void unpack(firmware::Rank& rank, std::int64_t side, std::uint64_t sent, std::uint64_t square, float scale);
-  /// Of what ranks have summed.
-  [[nodiscard]] Floats mean_gradient(const firmware::Rank& rank, std::size_t layer) const;
+  /// Of what ranks have summed, for a stage of its layer.
+  [[nodiscard]] Floats mean_gradient(const firmware::Rank& rank, int member, const KfacStage& stage) const;
   void compress(firmware::Rank& rank, int member, std::size_t message);
   void decompress(firmware::Rank& rank, std::size_t message);
   void snapshot(firmware::Rank& rank, std::size_t layer, const KfacLayout::Average& average);
-  void merge(firmware::Rank& rank, std::size_t layer, const KfacLayout::Average& average);
+  void merge(firmware::Rank& rank, int member, const KfacStage& stage);
   [[nodiscard]] std::uint64_t parameters(std::size_t layer) const;
 
   const KfacPlan& plan_;
@@ -67,11 +69,11 @@ class KfacTraining {
   const KfacDecisions& decisions_;
   std::vector<firmware::Rank*> ranks_;
   const KfacConfig& how_;
-  std::vector<Floats> targets_;                                           ///< by rank
-  std::vector<std::vector<compression::ThresholdEstimator>> estimators_;  ///< by rank and message of gradients
-  std::vector<std::vector<std::optional<kfac::Damping>>> dampings_;       ///< by rank and layer, between A and G
-  std::vector<double> divergences_;                                       ///< by rank, of this step so far
-  std::vector<std::vector<double>> losses_;                               ///< by rank and step
+  std::vector<Floats> targets_;                                      ///< by rank
+  std::vector<std::vector<std::unique_ptr<Selector>>> selectors_;    ///< by rank and message of gradients
+  std::vector<std::vector<std::optional<kfac::Damping>>> dampings_;  ///< by rank and layer, between A and G
+  std::vector<double> divergences_;                                  ///< by rank, of this step so far
+  std::vector<std::vector<double>> losses_;                          ///< by rank and step
 };
 
 }  // namespace weft::schedules

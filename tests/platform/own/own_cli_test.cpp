@@ -136,6 +136,33 @@ TEST_F(OwnCli, AKindRunsAndIsWrittenLikeOthers) {
   EXPECT_EQ(values["workload.gradients"], (json{{"value", "1MiB"}, {"source", "default"}}));
 }
 
+TEST_F(OwnCli, AScheduleIsChosenByNameAndFollowsItsFields) {
+  write("mine.json", R"({"name": "mine", "accelerators": 8, "per_node": 4, "accelerator": "h100-sxm",
+    "nic": "connectx-7", "fabric": {"topology": "switch", "segment": "64KiB"},
+    "workload": {"kind": "kfac", "network": "nano-conv", "algorithm": "my-local-sgd", "steps": 12,
+                 "my_local_sgd": {"group": 4}}})");
+  expect_refused({"a value out of range",
+                  "run ../mine.json --set workload.my_local_sgd.group=0",
+                  {"workload.my_local_sgd.group: expected an integer from 1 to 4096, got 0"}});
+  expect_refused({"an unknown name",
+                  "run ../mine.json --set workload.algorithm=my-locl-sgd",
+                  {"workload.algorithm: expected one of sgd, dear, dasgd, d, mpd, spd, dp, my-local-sgd, got "
+                   "\"my-locl-sgd\"; did you mean \"my-local-sgd\"?"}});
+  const std::string how = "run ../mine.json --timeline-ranks 0 ";
+  const json trained = weft_json(how + "--data --set workload.training.on=true --out a");
+  EXPECT_EQ(trained["workload"]["algorithm"], "my-local-sgd");
+  EXPECT_EQ(trained["delayed_messages"], 1);
+  EXPECT_TRUE(trained["wrong"].is_null()) << "ranks have weights of their own";
+  EXPECT_LT(trained["losses"].back(), trained["losses"].front());
+  EXPECT_EQ(read("a/config.json")["values"]["workload.my_local_sgd.interval"],
+            (json{{"value", 4}, {"source", "default"}}));
+  EXPECT_EQ(weft_json(how + "--data --out b")["wrong"], 0);
+  const json alone = weft_json(how + "--set workload.my_local_sgd.group=1 --out c");
+  EXPECT_LT(alone["breakdown_us"]["grad_comm"], trained["breakdown_us"]["grad_comm"]);
+  EXPECT_EQ(weft_json(how + "--set workload.algorithm=sgd --out d")["without_effect"],
+            idle("workload.my_local_sgd.group", "workload.algorithm is sgd"));
+}
+
 TEST_F(OwnCli, CompletesUnderItsOwnName) {
   const std::string name = fs::path(WEFT_BINARY).filename();
   ASSERT_EQ(name, "own_weft");
@@ -158,12 +185,14 @@ TEST_F(OwnCli, DescribeListsThem) {
         "| `collectives.my_allgather.window` | integer | `4` | 1 to 1024 | Blocks that a member has on their way at a "
         "time |",
         "| one of platform, ring, tree, nccl, hierarchical, in-network, multicast, dimensions, my-allgather |",
+        "| one of sgd, dear, dasgd, d, mpd, spd, dp, my-local-sgd | `\"spd\"` |",
+        "| `workload.my_local_sgd.interval` | integer | `4` | 1 to 1000 |",
         "## workload of kind `my-steps`\n\nSteps of a fixed time of computing and an AllReduce each.\n",
         "| `workload.compute` | time | `\"100us\"` | 0ps to 1s | What a step computes |"}) {
     EXPECT_NE(page.find(text), std::string::npos) << text;
   }
   const std::string names = weft("describe --names").out;
-  for (const char* name : {"collectives.my_allgather.window", "workload.gradients"}) {
+  for (const char* name : {"collectives.my_allgather.window", "workload.gradients", "workload.my_local_sgd.group"}) {
     EXPECT_NE(names.find(std::string("\n") + name + "\n"), std::string::npos) << name;
   }
   std::set<std::string> fields;
@@ -186,6 +215,9 @@ TEST_F(OwnCli, TheSchemaHasThem) {
   const json& mine = definitions["workload.my-steps"];
   EXPECT_EQ(mine["description"], "Steps of a fixed time of computing and an AllReduce each.");
   EXPECT_EQ(mine["properties"]["steps"]["default"], 3);
+  const json& kfac = definitions["workload.kfac"]["properties"];
+  EXPECT_EQ(kfac["algorithm"]["enum"].back(), "my-local-sgd");
+  EXPECT_TRUE(kfac.contains("my_local_sgd"));
   const json kinds = weft_json("describe --schema part")["properties"]["kind"]["enum"];
   EXPECT_NE(std::find(kinds.begin(), kinds.end(), "my_allgather"), kinds.end());
 }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command of a user who has an algorithm, a kind of workload, a memory, a congestion control, a switch and a
-// network interface of their own: those of docs/example.
+// The command of a user who has an algorithm, a schedule, a kind of workload, a memory, a congestion control, a switch
+// and a network interface of their own: those of docs/example.
 #include <systemc>  // declares sc_main
 
 #include "platforms/commands/command_line.h"
 
 void provide_fifo_switch();
 void provide_my_allgather();
+void provide_my_local_sgd();
 void provide_my_nic();
 void provide_my_steps();
 void provide_my_window();
@@ -19,5 +20,6 @@ int sc_main(int argc, char** argv) {
   provide_my_steps();
   provide_my_window();
   provide_open_page();
+  provide_my_local_sgd();  // behind a kind of workload: all kinds are there
   return weft::platforms::command_line(argc, argv);
 }

@@ -14,15 +14,15 @@ namespace {
 using namespace literals;
 using schedules::ActivationCompression;
 using schedules::Kfac;
-using schedules::KfacAlgorithm;
 using schedules::KfacConfig;
 using schedules::KfacPart;
 using schedules::KfacResult;
 using schedules::KfacTrainingConfig;
+using schedules::ScheduleName;
 
 struct ActivationCase {
   const char* name;
-  KfacAlgorithm algorithm;
+  ScheduleName algorithm;
   double ratio;
   int ranks;
   bool convolutions = false;
@@ -33,7 +33,7 @@ std::ostream& operator<<(std::ostream& out, const ActivationCase& tested) {
   return out << tested.name;
 }
 
-KfacConfig small_training(KfacAlgorithm algorithm) {
+KfacConfig small_training(ScheduleName algorithm) {
   KfacConfig config;
   config.algorithm = algorithm;
   config.fusion_threshold = Bytes(800);  // several messages
@@ -55,7 +55,7 @@ TEST_P(ActivationTraining, LeavesTheWeightsOfOneProcessBitForBit) {
   const test::TrainingData data(network, c.ranks);
   KfacConfig config = small_training(c.algorithm);
   config.activations = {ActivationCompression::kDct, c.ratio};
-  if (c.sparse) config.compression = {schedules::GradientCompression::kTopK, 0.3, 0};
+  if (c.sparse) config.compression = {"top-k", 0.3, 0};
   const KfacTrainingConfig how = gentle_rate();
   const test::Trained trained = test::train(test::training_machine(c.ranks, 1), network, config, how, data);
 
@@ -80,24 +80,23 @@ TEST_P(ActivationTraining, LeavesTheWeightsOfOneProcessBitForBit) {
               exact.losses.back());
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    All, ActivationTraining,
-    testing::Values(ActivationCase{"sgd", KfacAlgorithm::kSgd, 0.5, 4},
-                    ActivationCase{"sgd_conv_of_one_coefficient", KfacAlgorithm::kSgd, 0.01, 3, true},
-                    ActivationCase{"dear_conv", KfacAlgorithm::kDear, 1, 2, true},
-                    ActivationCase{"d_whose_factors_are_of_restored_inputs", KfacAlgorithm::kD, 0.25, 4},
-                    ActivationCase{"mpd_conv", KfacAlgorithm::kMpd, 0.5, 3, true},
-                    ActivationCase{"spd_whose_factors_are_of_exact_inputs", KfacAlgorithm::kSpd, 0.25, 4},
-                    ActivationCase{"spd_conv", KfacAlgorithm::kSpd, 0.5, 4, true},
-                    ActivationCase{"spd_with_sparse_gradients", KfacAlgorithm::kSpd, 0.5, 2, false, true},
-                    ActivationCase{"spd_alone", KfacAlgorithm::kSpd, 0.5, 1},
-                    ActivationCase{"dp", KfacAlgorithm::kDp, 0.5, 4}),
-    [](const auto& tested) { return std::string(tested.param.name); });
+INSTANTIATE_TEST_SUITE_P(All, ActivationTraining,
+                         testing::Values(ActivationCase{"sgd", "sgd", 0.5, 4},
+                                         ActivationCase{"sgd_conv_of_one_coefficient", "sgd", 0.01, 3, true},
+                                         ActivationCase{"dear_conv", "dear", 1, 2, true},
+                                         ActivationCase{"d_whose_factors_are_of_restored_inputs", "d", 0.25, 4},
+                                         ActivationCase{"mpd_conv", "mpd", 0.5, 3, true},
+                                         ActivationCase{"spd_whose_factors_are_of_exact_inputs", "spd", 0.25, 4},
+                                         ActivationCase{"spd_conv", "spd", 0.5, 4, true},
+                                         ActivationCase{"spd_with_sparse_gradients", "spd", 0.5, 2, false, true},
+                                         ActivationCase{"spd_alone", "spd", 0.5, 1},
+                                         ActivationCase{"dp", "dp", 0.5, 4}),
+                         [](const auto& tested) { return std::string(tested.param.name); });
 
 TEST(ActivationTrainingLimits, OfDelayedAveragingEachRankHasTheWeightsOfItsCopy) {
   const models::Network network = test::small_mlp();
   const test::TrainingData data(network, 3);
-  KfacConfig config = small_training(KfacAlgorithm::kDasgd);
+  KfacConfig config = small_training("dasgd");
   config.activations.method = ActivationCompression::kDct;
   const KfacTrainingConfig how = gentle_rate();
   const test::Trained trained = test::train(test::training_machine(3, 1), network, config, how, data);
@@ -110,7 +109,7 @@ TEST(ActivationTrainingLimits, AnInputThatIsNotFiniteIsNamed) {
   const models::Network network = test::small_mlp();
   test::TrainingData data(network, 2);
   data.inputs[1][3] = std::numeric_limits<float>::infinity();
-  KfacConfig config = small_training(KfacAlgorithm::kD);
+  KfacConfig config = small_training("d");
   config.activations.method = ActivationCompression::kDct;
   const test::ExpectReports reports;  // SystemC's own of what comes out of run()
   try {
@@ -142,7 +141,7 @@ KfacResult step_of(const platforms::MachineConfig& machine_config, const KfacCon
   return kfac.result();
 }
 
-KfacConfig resnet(KfacAlgorithm algorithm, std::int64_t batch) {
+KfacConfig resnet(ScheduleName algorithm, std::int64_t batch) {
   KfacConfig config;
   config.algorithm = algorithm;
   config.batch = batch;
@@ -150,7 +149,7 @@ KfacConfig resnet(KfacAlgorithm algorithm, std::int64_t batch) {
 }
 
 TEST(CompressedActivations, ABatchThatDidNotFitFits) {
-  KfacConfig config = resnet(KfacAlgorithm::kD, 64);
+  KfacConfig config = resnet("d", 64);
   config.packing = kfac::Packing::kIndices;
   const platforms::MachineConfig machine = two_accelerators();
   try {
@@ -175,7 +174,7 @@ TEST(CompressedActivations, CostPassesOverWhatIsKept) {
   // What collectives take from computing, cores and memory, depends on what runs beside them: here there are none.
   platforms::MachineConfig machine = two_accelerators();
   machine.accelerators = machine.per_node = 1;
-  for (const KfacAlgorithm algorithm : {KfacAlgorithm::kSgd, KfacAlgorithm::kD, KfacAlgorithm::kSpd}) {
+  for (const ScheduleName algorithm : {"sgd", "d", "spd"}) {
     KfacConfig config = resnet(algorithm, 4);
     const KfacResult all = step_of(machine, config);
     config.activations.method = ActivationCompression::kDct;
@@ -186,7 +185,7 @@ TEST(CompressedActivations, CostPassesOverWhatIsKept) {
     EXPECT_EQ(part(all, KfacPart::kCompression), 0);
     EXPECT_EQ(all.allocated_activation_bytes, all.activation_bytes);
     // Each input is read once and written once, and by D-KFAC once more to compute factors, at no more than HBM's rate.
-    const double bytes = (algorithm == KfacAlgorithm::kD ? 2.5 : 2.0) * static_cast<double>(all.activation_bytes);
+    const double bytes = (algorithm == "d" ? 2.5 : 2.0) * static_cast<double>(all.activation_bytes);
     const double peak = static_cast<double>(machine.accelerator.hbm.rate.count()) / 8;
     EXPECT_GT(part(kept, KfacPart::kCompression) * 1e-12, 0.9 * bytes / peak);
     EXPECT_NEAR(part(kept, KfacPart::kForwardBackward) / part(all, KfacPart::kForwardBackward), 1, 1e-3);
@@ -196,7 +195,7 @@ TEST(CompressedActivations, CostPassesOverWhatIsKept) {
 
 TEST(CompressedActivations, SharesThatAreNoneAreRefused) {
   for (const double ratio : {0.0, -0.5, 1.5}) {
-    KfacConfig config = resnet(KfacAlgorithm::kSgd, 1);
+    KfacConfig config = resnet("sgd", 1);
     config.activations = {ActivationCompression::kDct, ratio};
     try {
       step_of(two_accelerators(), config);

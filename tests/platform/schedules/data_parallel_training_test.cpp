@@ -8,10 +8,10 @@
 namespace weft {
 namespace {
 
-using schedules::GradientCompression;
-using schedules::KfacAlgorithm;
+using schedules::CompressorName;
 using schedules::KfacConfig;
 using schedules::KfacTrainingConfig;
+using schedules::ScheduleName;
 
 KfacTrainingConfig slow_training() {
   KfacTrainingConfig how;
@@ -28,9 +28,9 @@ TEST(DearTraining, LeavesTheWeightsOfSynchronousSgdBitForBit) {
     KfacConfig config;
     config.fusion_threshold = Bytes(800);
     config.steps = 4;
-    config.algorithm = KfacAlgorithm::kSgd;
+    config.algorithm = "sgd";
     const test::Trained sgd = test::train(test::training_machine(ranks, 1), network, config, slow_training(), data);
-    config.algorithm = KfacAlgorithm::kDear;
+    config.algorithm = "dear";
     const test::Trained dear = test::train(test::training_machine(ranks, 1), network, config, slow_training(), data);
     EXPECT_EQ(sgd.weights, dear.weights) << ranks;
     EXPECT_EQ(sgd.losses, dear.losses) << ranks;
@@ -61,7 +61,7 @@ TEST_P(DelayedAveraging, LeavesEachRankTheWeightsOfItsModelCopyBitForBit) {
   const models::Network network = c.convolutions ? test::small_convolutions() : test::small_mlp();
   const test::TrainingData data(network, c.ranks);
   KfacConfig config;
-  config.algorithm = KfacAlgorithm::kDasgd;
+  config.algorithm = "dasgd";
   config.delay = c.delay;
   config.averaging_interval = c.interval;
   config.fusion_threshold = Bytes(800);
@@ -97,12 +97,12 @@ TEST(DelayedAveragingLimits, WithoutDelayIsSynchronousSgd) {
   const models::Network network = test::small_mlp();
   const test::TrainingData data(network, 4);
   KfacConfig config;
-  config.algorithm = KfacAlgorithm::kDasgd;
+  config.algorithm = "dasgd";
   config.delay = 0;
   config.steps = 5;
   const KfacTrainingConfig how = slow_training();
   const test::Trained averaged = test::train(test::training_machine(4, 1), network, config, how, data);
-  config.algorithm = KfacAlgorithm::kSgd;
+  config.algorithm = "sgd";
   config.delay = 1;
   const test::Trained sgd = test::train(test::training_machine(4, 1), network, config, how, data);
   for (std::size_t l = 0; l < network.layers.size(); ++l) {
@@ -117,10 +117,10 @@ TEST(DelayedAveragingLimits, WithoutDelayIsSynchronousSgd) {
 
 struct SparseCase {
   const char* name;
-  GradientCompression method;
+  CompressorName method;
   double ratio;
   int ranks;
-  KfacAlgorithm algorithm = KfacAlgorithm::kSgd;
+  ScheduleName algorithm = "sgd";
   int stages = 0;
 };
 
@@ -157,26 +157,25 @@ TEST_P(SparseTraining, LeavesTheWeightsOfOneProcessBitForBit) {
               trained.result.density, c.ratio, trained.losses.front(), trained.losses.back());
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    All, SparseTraining,
-    testing::Values(SparseCase{"top_k", GradientCompression::kTopK, 0.1, 4},
-                    SparseCase{"top_k_all", GradientCompression::kTopK, 1, 2},
-                    SparseCase{"top_k_of_kfac", GradientCompression::kTopK, 0.2, 3, KfacAlgorithm::kSpd},
-                    SparseCase{"exponential", GradientCompression::kExponential, 0.1, 4},
-                    SparseCase{"exponential_two_stages", GradientCompression::kExponential, 0.1, 8, KfacAlgorithm::kSgd,
-                               2},
-                    SparseCase{"gamma", GradientCompression::kGamma, 0.1, 2},
-                    SparseCase{"pareto_of_kfac", GradientCompression::kPareto, 0.2, 4, KfacAlgorithm::kMpd}),
-    [](const auto& tested) { return std::string(tested.param.name); });
+INSTANTIATE_TEST_SUITE_P(All, SparseTraining,
+                         testing::Values(SparseCase{"top_k", "top-k", 0.1, 4},
+                                         SparseCase{"top_k_all", "top-k", 1, 2},
+                                         SparseCase{"top_k_of_kfac", "top-k", 0.2, 3, "spd"},
+                                         SparseCase{"exponential", "exponential", 0.1, 4},
+                                         SparseCase{"exponential_two_stages", "exponential", 0.1, 8,
+                                                    "sgd", 2},
+                                         SparseCase{"gamma", "gamma", 0.1, 2},
+                                         SparseCase{"pareto_of_kfac", "pareto", 0.2, 4, "mpd"}),
+                         [](const auto& tested) { return std::string(tested.param.name); });
 
 TEST(SparseTrainingLimits, OfAllElementsIsTheDenseSum) {
   const models::Network network = test::small_mlp();
   const test::TrainingData data(network, 2);
   KfacConfig config;
-  config.algorithm = KfacAlgorithm::kSgd;
+  config.algorithm = "sgd";
   config.steps = 3;
   const test::Trained dense = test::train(test::training_machine(2, 1), network, config, slow_training(), data);
-  config.compression = {GradientCompression::kTopK, 1, 0};
+  config.compression = {"top-k", 1, 0};
   // Two addends have one sum, whatever their order.
   EXPECT_EQ(test::train(test::training_machine(2, 1), network, config, slow_training(), data).weights, dense.weights);
 }

@@ -14,9 +14,9 @@ using platforms::MachineConfig;
 using schedules::FactorFusion;
 using schedules::InversePlacement;
 using schedules::Kfac;
-using schedules::KfacAlgorithm;
 using schedules::KfacConfig;
 using schedules::KfacSwitch;
+using schedules::ScheduleName;
 using test::fresh_kernel;
 using test::kfac_machine;
 using test::kfac_workload;
@@ -56,17 +56,17 @@ std::string refusal(const KfacConfig& config) {
 }
 
 TEST(KfacErrors, ABoundOnTheDivergenceBelowNoneIsRefused) {
-  KfacConfig config = kfac_workload(KfacAlgorithm::kD);
+  KfacConfig config = kfac_workload("d");
   config.kl_clip = -0.5;
   EXPECT_EQ(refusal(config), "workload.kl_clip: expected 0 or more, got -0.5");
 }
 
 TEST(KfacErrors, TooFewStepsToWaitForAnEarlierOneAreRefused) {
-  KfacConfig config = kfac_workload(KfacAlgorithm::kDear);
+  KfacConfig config = kfac_workload("dear");
   config.steps = 1;
   EXPECT_EQ(refusal(config),
             "workload.steps: expected at least 2, the first that has what an earlier step of dear sent, got 1");
-  config.algorithm = KfacAlgorithm::kDasgd;
+  config.algorithm = "dasgd";
   config.delay = 5;
   config.steps = 5;
   EXPECT_EQ(refusal(config),
@@ -79,7 +79,7 @@ TEST(KfacErrors, TooFewStepsToWaitForAnEarlierOneAreRefused) {
 }
 
 TEST(KfacErrors, AnIntervalLongerThanARunCanBeIsRefused) {
-  KfacConfig config = kfac_workload(KfacAlgorithm::kDasgd);
+  KfacConfig config = kfac_workload("dasgd");
   config.delay = 2;
   config.averaging_interval = 1'000'000;
   EXPECT_EQ(refusal(config),
@@ -88,7 +88,7 @@ TEST(KfacErrors, AnIntervalLongerThanARunCanBeIsRefused) {
 }
 
 TEST(KfacErrors, WhatCollectivesOfOneKindLackIsToldOfTheFieldThatChoseThem) {
-  KfacConfig config = kfac_workload(KfacAlgorithm::kSpd);
+  KfacConfig config = kfac_workload("spd");
   config.broadcasts = "in-network";
   EXPECT_EQ(
       refusal(config),
@@ -102,30 +102,30 @@ TEST(KfacErrors, WhatCollectivesOfOneKindLackIsToldOfTheFieldThatChoseThem) {
 }
 
 TEST(KfacErrors, SwitchesWithoutAnEffectAreRefused) {
-  KfacConfig config = kfac_workload(KfacAlgorithm::kSgd);
+  KfacConfig config = kfac_workload("sgd");
   config.fusion = FactorFusion::kAll;
   EXPECT_EQ(refusal(config), "workload.fusion: expected algorithm with sgd, which has no factors, got all");
-  config = kfac_workload(KfacAlgorithm::kDear);
+  config = kfac_workload("dear");
   config.placement = InversePlacement::kInTurn;
   EXPECT_EQ(refusal(config), "workload.placement: expected algorithm with dear, which has no factors, got in-turn");
-  config = kfac_workload(KfacAlgorithm::kSgd);
+  config = kfac_workload("sgd");
   config.pipelining = KfacSwitch::kOff;
   EXPECT_EQ(refusal(config), "workload.pipelining: expected algorithm with sgd, which has no factors, got off");
-  config = kfac_workload(KfacAlgorithm::kSgd);
+  config = kfac_workload("sgd");
   config.inverse_interval = 3;
   EXPECT_EQ(refusal(config), "workload.inverse_interval: expected 1 with sgd, which has no factors, got 3");
-  config = kfac_workload(KfacAlgorithm::kDp);
+  config = kfac_workload("dp");
   config.fusion = FactorFusion::kNone;
   EXPECT_EQ(refusal(config), "workload.fusion: expected algorithm with dp, which sends no factors, got none");
-  config = kfac_workload(KfacAlgorithm::kDp);
+  config = kfac_workload("dp");
   config.placement = InversePlacement::kBalanced;
   EXPECT_EQ(refusal(config),
             "workload.placement: expected algorithm with dp, whose layers' owners invert, got balanced");
-  config = kfac_workload(KfacAlgorithm::kSpd);
+  config = kfac_workload("spd");
   config.averaging_interval = 2;
   EXPECT_EQ(refusal(config),
             "workload.averaging_interval: expected 1 with spd, since only dasgd averages weights, got 2");
-  for (const KfacAlgorithm algorithm : {KfacAlgorithm::kD, KfacAlgorithm::kSpd}) {
+  for (const ScheduleName algorithm : {"d", "spd"}) {
     config = kfac_workload(algorithm);
     config.pipelining = KfacSwitch::kOff;
     config.fusion = FactorFusion::kOptimal;
@@ -136,12 +136,12 @@ TEST(KfacErrors, SwitchesWithoutAnEffectAreRefused) {
 }
 
 TEST(KfacErrors, SparseGradientsThatCannotBeSentAreRefused) {
-  KfacConfig config = kfac_workload(KfacAlgorithm::kDear);
+  KfacConfig config = kfac_workload("dear");
   config.steps = 2;
-  config.compression.method = schedules::GradientCompression::kGamma;
+  config.compression.method = "gamma";
   EXPECT_EQ(refusal(config),
             "workload.compression.method: expected none with dear, which sends no gradients by an AllReduce");
-  config.algorithm = KfacAlgorithm::kSgd;
+  config.algorithm = "sgd";
   config.compression.ratio = 1.5;
   EXPECT_EQ(refusal(config), "workload.compression.ratio: expected more than 0 and at most 1, got 1.5");
   config.compression.ratio = 0;
@@ -180,7 +180,7 @@ TEST(KfacErrors, WhatDoesNotFitTheMemoryIsNamed) {
   machine.accelerator.hbm.capacity = 700_MiB;
   EXPECT_NE(message().find(" GiB: factors 0.5"), std::string::npos) << message();
   // Without factors it fits.
-  config.algorithm = KfacAlgorithm::kSgd;
+  config.algorithm = "sgd";
   EXPECT_EQ(message(), "was accepted");
 }
 
@@ -193,7 +193,7 @@ TEST(KfacErrors, WhatFitsNoMemoryAtAllIsNamedToo) {
     fresh_kernel();
     Machine machine(config);
     KfacConfig how;
-    how.algorithm = KfacAlgorithm::kSgd;
+    how.algorithm = "sgd";
     if (compressed) how.activations.method = schedules::ActivationCompression::kDct;
     try {
       const Kfac kfac(machine.ranks(), network, how, config.collectives, config.accelerator.array.compute);
@@ -207,7 +207,7 @@ TEST(KfacErrors, WhatFitsNoMemoryAtAllIsNamedToo) {
 
 TEST(KfacErrors, AnAlgorithmOfCollectivesWithoutBroadcastIsRefused) {
   MachineConfig machine = kfac_machine(8, 4);
-  KfacConfig config = kfac_workload(KfacAlgorithm::kSpd);
+  KfacConfig config = kfac_workload("spd");
   const auto message = [&] {
     try {
       run_kfac(machine, config);
@@ -260,23 +260,24 @@ Compared compare(KfacConfig config, int ranks, bool spoils = false) {
 }
 
 TEST(KfacData, WhatIsSentIsWhatIsReadForEveryAlgorithm) {
-  for (const auto& [name, algorithm] : enum_names(KfacAlgorithm())) {
+  for (const auto& [name, algorithm] : enum_names(ScheduleName())) {
     for (const int ranks : {1, 3, 4}) {
       KfacConfig config = kfac_workload(algorithm);
       config.steps = 3;
       if (config.second_order()) config.inverse_interval = 2;
       const Compared result = compare(config, ranks);
       EXPECT_EQ(result.wrong, 0) << name << " on " << ranks;
-      EXPECT_GE(result.compared, config.averages() && ranks == 1 ? 0 : ranks * (25 * 16 + 2 * 16 + 16 * 8)) << name;
+      EXPECT_GE(result.compared, config.schedule().own_weights && ranks == 1 ? 0 : ranks * (25 * 16 + 2 * 16 + 16 * 8))
+          << name;
     }
   }
 }
 
 TEST(KfacData, WhatIsSpoiltIsCountedOnEveryRankInEveryStep) {
-  KfacConfig config = kfac_workload(KfacAlgorithm::kMpd);
+  KfacConfig config = kfac_workload("mpd");
   config.steps = 2;
   EXPECT_EQ(compare(config, 4, true).wrong, 4 * 2);
-  config.compression.method = schedules::GradientCompression::kTopK;
+  config.compression.method = "top-k";
   try {
     compare(config, 2);
     FAIL() << "was accepted";

@@ -20,11 +20,11 @@ using schedules::DampingForm;
 using schedules::FactorFusion;
 using schedules::InversePlacement;
 using schedules::Kfac;
-using schedules::KfacAlgorithm;
 using schedules::KfacConfig;
 using schedules::KfacSwitch;
 using schedules::KfacTraining;
 using schedules::KfacTrainingConfig;
+using schedules::ScheduleName;
 using test::reference_of;
 using test::ReferenceConfig;
 using test::ReferenceTraining;
@@ -37,7 +37,7 @@ using test::TrainingData;
 
 struct TrainingCase {
   const char* name;
-  KfacAlgorithm algorithm;
+  ScheduleName algorithm;
   bool convolutions;
   int ranks;
   int per_node;
@@ -122,48 +122,38 @@ constexpr Time kNegotiation(100'000'000);
 INSTANTIATE_TEST_SUITE_P(
     All, KfacTrainingRuns,
     testing::Values(
-        TrainingCase{"sgd", KfacAlgorithm::kSgd, false, 4, 1},
-        TrainingCase{"sgd_conv", KfacAlgorithm::kSgd, true, 3, 1},
-        TrainingCase{"dear", KfacAlgorithm::kDear, false, 4, 1},
-        TrainingCase{"dear_conv", KfacAlgorithm::kDear, true, 8, 2},
-        TrainingCase{"dear_two", KfacAlgorithm::kDear, false, 2, 1},
-        TrainingCase{"dear_alone", KfacAlgorithm::kDear, true, 1, 1}, TrainingCase{"d", KfacAlgorithm::kD, false, 4, 2},
-        TrainingCase{"d_conv", KfacAlgorithm::kD, true, 2, 1}, TrainingCase{"mpd", KfacAlgorithm::kMpd, false, 8, 4},
-        TrainingCase{"mpd_conv", KfacAlgorithm::kMpd, true, 3, 1},
-        TrainingCase{"spd", KfacAlgorithm::kSpd, false, 4, 1},
-        TrainingCase{"spd_conv", KfacAlgorithm::kSpd, true, 8, 2},
-        TrainingCase{"spd_in_turn", KfacAlgorithm::kSpd, true, 5, 1, FactorFusion::kOptimal, InversePlacement::kInTurn},
-        TrainingCase{"spd_alone", KfacAlgorithm::kSpd, true, 1, 1},
-        TrainingCase{"sgd_alone", KfacAlgorithm::kSgd, false, 1, 1},
-        TrainingCase{"d_pipelined", KfacAlgorithm::kD, true, 4, 1, kNone, kPlaced, KfacSwitch::kOn},
-        TrainingCase{"mpd_overlapped", KfacAlgorithm::kMpd, false, 4, 1, FactorFusion::kAll, kPlaced, KfacSwitch::kOn,
-                     1, 1, true},
-        TrainingCase{"spd_intervals", KfacAlgorithm::kSpd, false, 4, 1, kByAlgorithm, InversePlacement::kInTurn,
-                     kSwitched, 2, 4},
-        TrainingCase{"spd_merged", KfacAlgorithm::kSpd, false, 6, 1, FactorFusion::kDynamic, kPlaced, kSwitched, 1, 1,
-                     false, 0, kNegotiation},
-        TrainingCase{"spd_merged_conv", KfacAlgorithm::kSpd, true, 7, 1, FactorFusion::kOptimal, kPlaced, kSwitched, 1,
-                     1, true, kClip, kNegotiation},
-        TrainingCase{"dp", KfacAlgorithm::kDp, false, 4, 1}, TrainingCase{"dp_conv", KfacAlgorithm::kDp, true, 2, 1},
-        TrainingCase{"dp_alone", KfacAlgorithm::kDp, false, 1, 1},
-        TrainingCase{"d_clipped", KfacAlgorithm::kD, false, 4, 2, kByAlgorithm, kPlaced, kSwitched, 1, 1, false, kClip},
-        TrainingCase{"spd_clipped", KfacAlgorithm::kSpd, true, 3, 1, kByAlgorithm, kPlaced, kSwitched, 1, 1, false,
-                     kClip},
-        TrainingCase{"dp_clipped", KfacAlgorithm::kDp, true, 4, 1, kByAlgorithm, kPlaced, kSwitched, 1, 1, false,
-                     kClip},
-        TrainingCase{"mpd_clipped_alone", KfacAlgorithm::kMpd, false, 1, 1, kByAlgorithm, kPlaced, kSwitched, 1, 2,
-                     false, kClip},
-        TrainingCase{"dp_intervals", KfacAlgorithm::kDp, true, 8, 4, kByAlgorithm, kPlaced, kSwitched, 1, 2, true},
-        TrainingCase{"mpd_indices", KfacAlgorithm::kMpd, true, 3, 1, kByAlgorithm, kPlaced, kSwitched, 1, 1, false, 0,
-                     Time(), kfac::Packing::kIndices, DampingForm::kPlain, true},
-        TrainingCase{"spd_fused_merged", KfacAlgorithm::kSpd, false, 6, 1, FactorFusion::kDynamic, kPlaced, kSwitched,
-                     1, 1, false, 0, kNegotiation, kfac::Packing::kFused},
-        TrainingCase{"mpd_factored", KfacAlgorithm::kMpd, true, 4, 1, kByAlgorithm, kPlaced, kSwitched, 1, 1, false, 0,
-                     Time(), kfac::Packing::kSquares, DampingForm::kFactored, true},
-        TrainingCase{"d_factored_intervals", KfacAlgorithm::kD, false, 4, 1, kByAlgorithm, kPlaced, kSwitched, 2, 1,
-                     false, 0, Time(), kfac::Packing::kFused, DampingForm::kFactored, true},
-        TrainingCase{"dp_plain", KfacAlgorithm::kDp, false, 4, 1, kByAlgorithm, kPlaced, kSwitched, 2, 1, false, 0,
-                     Time(), kfac::Packing::kSquares, DampingForm::kPlain, true}),
+        TrainingCase{"sgd", "sgd", false, 4, 1}, TrainingCase{"sgd_conv", "sgd", true, 3, 1},
+        TrainingCase{"dear", "dear", false, 4, 1}, TrainingCase{"dear_conv", "dear", true, 8, 2},
+        TrainingCase{"dear_two", "dear", false, 2, 1}, TrainingCase{"dear_alone", "dear", true, 1, 1},
+        TrainingCase{"d", "d", false, 4, 2}, TrainingCase{"d_conv", "d", true, 2, 1},
+        TrainingCase{"mpd", "mpd", false, 8, 4}, TrainingCase{"mpd_conv", "mpd", true, 3, 1},
+        TrainingCase{"spd", "spd", false, 4, 1}, TrainingCase{"spd_conv", "spd", true, 8, 2},
+        TrainingCase{"spd_in_turn", "spd", true, 5, 1, FactorFusion::kOptimal, InversePlacement::kInTurn},
+        TrainingCase{"spd_alone", "spd", true, 1, 1}, TrainingCase{"sgd_alone", "sgd", false, 1, 1},
+        TrainingCase{"d_pipelined", "d", true, 4, 1, kNone, kPlaced, KfacSwitch::kOn},
+        TrainingCase{"mpd_overlapped", "mpd", false, 4, 1, FactorFusion::kAll, kPlaced, KfacSwitch::kOn, 1, 1, true},
+        TrainingCase{"spd_intervals", "spd", false, 4, 1, kByAlgorithm, InversePlacement::kInTurn, kSwitched, 2, 4},
+        TrainingCase{"spd_merged", "spd", false, 6, 1, FactorFusion::kDynamic, kPlaced, kSwitched, 1, 1, false, 0,
+                     kNegotiation},
+        TrainingCase{"spd_merged_conv", "spd", true, 7, 1, FactorFusion::kOptimal, kPlaced, kSwitched, 1, 1, true,
+                     kClip, kNegotiation},
+        TrainingCase{"dp", "dp", false, 4, 1}, TrainingCase{"dp_conv", "dp", true, 2, 1},
+        TrainingCase{"dp_alone", "dp", false, 1, 1},
+        TrainingCase{"d_clipped", "d", false, 4, 2, kByAlgorithm, kPlaced, kSwitched, 1, 1, false, kClip},
+        TrainingCase{"spd_clipped", "spd", true, 3, 1, kByAlgorithm, kPlaced, kSwitched, 1, 1, false, kClip},
+        TrainingCase{"dp_clipped", "dp", true, 4, 1, kByAlgorithm, kPlaced, kSwitched, 1, 1, false, kClip},
+        TrainingCase{"mpd_clipped_alone", "mpd", false, 1, 1, kByAlgorithm, kPlaced, kSwitched, 1, 2, false, kClip},
+        TrainingCase{"dp_intervals", "dp", true, 8, 4, kByAlgorithm, kPlaced, kSwitched, 1, 2, true},
+        TrainingCase{"mpd_indices", "mpd", true, 3, 1, kByAlgorithm, kPlaced, kSwitched, 1, 1, false, 0, Time(),
+                     kfac::Packing::kIndices, DampingForm::kPlain, true},
+        TrainingCase{"spd_fused_merged", "spd", false, 6, 1, FactorFusion::kDynamic, kPlaced, kSwitched, 1, 1, false, 0,
+                     kNegotiation, kfac::Packing::kFused},
+        TrainingCase{"mpd_factored", "mpd", true, 4, 1, kByAlgorithm, kPlaced, kSwitched, 1, 1, false, 0, Time(),
+                     kfac::Packing::kSquares, DampingForm::kFactored, true},
+        TrainingCase{"d_factored_intervals", "d", false, 4, 1, kByAlgorithm, kPlaced, kSwitched, 2, 1, false, 0, Time(),
+                     kfac::Packing::kFused, DampingForm::kFactored, true},
+        TrainingCase{"dp_plain", "dp", false, 4, 1, kByAlgorithm, kPlaced, kSwitched, 2, 1, false, 0, Time(),
+                     kfac::Packing::kSquares, DampingForm::kPlain, true}),
     [](const auto& tested) { return std::string(tested.param.name); });
 
 // A step against one process in double precision that sees all samples as one batch, which no rank does.
@@ -326,7 +316,7 @@ TEST(KfacTrainingErrors, ALossThatGrowsBeyondItsBoundEndsTheRunAtThatStep) {
   const Network network = small_mlp();
   const TrainingData data(network, 2);
   KfacConfig config;
-  config.algorithm = KfacAlgorithm::kSgd;
+  config.algorithm = "sgd";
   config.steps = 50;
   KfacTrainingConfig how;
   how.rate = 5;

@@ -129,5 +129,28 @@ TEST(AnyConfig, MayBeNone) {
   EXPECT_TRUE(doubler.names.empty());
 }
 
+struct Tool {
+  std::string name;
+  AnyConfig config;
+  std::string config_doc;
+};
+
+/// As a configuration that another registry keeps: what it has been given stays.
+TEST(Sections, HaveEntriesThatAreProvidedLater) {
+  Registry<Tool> tools("tool");
+  tools.provide({"my-saw", WindowConfig(), "saw"});
+  tools.provide({"plain", {}, {}});
+  Sections sections(tools);
+  for (Section& section : sections) section.config.as<WindowConfig>().window = 7;
+  struct OtherConfig : WindowConfig {};
+  tools.provide({"my-drill", OtherConfig(), "drill"});
+  std::vector<std::string> keys;
+  sections.fields(
+      [&](const std::string& key, AnyConfig& /*config*/, const std::string& doc) { keys.push_back(key + " " + doc); });
+  EXPECT_EQ(keys, (std::vector<std::string>{"my_saw saw", "my_drill drill"}));
+  EXPECT_EQ(sections.of<WindowConfig>().window, 7);
+  EXPECT_EQ(sections.of<OtherConfig>().window, 4);
+}
+
 }  // namespace
 }  // namespace weft

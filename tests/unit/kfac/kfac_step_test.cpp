@@ -59,7 +59,7 @@ std::size_t find_stage(const KfacStep& step, KfacWork work, int item) {
 TEST(KfacStepPlan, ActivationsAreCompressedBehindTheirLayerAndRestoredBeforeTheyAreAskedFor) {
   KfacConfig config;
   config.activations.method = ActivationCompression::kDct;
-  for (const KfacAlgorithm algorithm : {KfacAlgorithm::kSgd, KfacAlgorithm::kD, KfacAlgorithm::kSpd}) {
+  for (const ScheduleName algorithm : {"sgd", "d", "spd"}) {
     config.algorithm = algorithm;
     const Planned planned(config, 2);
     const KfacStep step = planned.plan.step(planned.plan.unmeasured(), {config.second_order(), config.second_order()});
@@ -69,7 +69,7 @@ TEST(KfacStepPlan, ActivationsAreCompressedBehindTheirLayerAndRestoredBeforeThey
     };
     // The first layer's input is the batch. Layer 2 alone has factors beside it, of which D computes A at the end.
     EXPECT_EQ(count(KfacWork::kKeep), 2);
-    EXPECT_EQ(count(KfacWork::kRestore), algorithm == KfacAlgorithm::kD ? 3 : 2);
+    EXPECT_EQ(count(KfacWork::kRestore), algorithm == "d" ? 3 : 2);
     for (const int layer : {1, 2}) {
       const std::size_t kept = find_stage(step, KfacWork::kKeep, layer);
       const std::size_t restored = find_stage(step, KfacWork::kRestore, layer);
@@ -78,10 +78,10 @@ TEST(KfacStepPlan, ActivationsAreCompressedBehindTheirLayerAndRestoredBeforeThey
       EXPECT_GT(restored, kept);
     }
     const std::size_t factor = find_stage(step, KfacWork::kFactor, 2);
-    if (algorithm == KfacAlgorithm::kD) {
+    if (algorithm == "d") {
       EXPECT_EQ(step.stages[factor - 1].work, KfacWork::kRestore);
       EXPECT_EQ(step.stages[factor - 1].item, 2);
-    } else if (algorithm == KfacAlgorithm::kSpd) {
+    } else if (algorithm == "spd") {
       EXPECT_LT(factor, find_stage(step, KfacWork::kForward, 2));
     }
     // Neighbours never lie in the same place; the batch has a place of its own.
@@ -100,7 +100,7 @@ TEST(KfacStepPlan, ActivationsAreCompressedBehindTheirLayerAndRestoredBeforeThey
 
 TEST(KfacStepPlan, SgdSendsAllGradientsOnce) {
   KfacConfig config;
-  config.algorithm = KfacAlgorithm::kSgd;
+  config.algorithm = "sgd";
   config.fusion_threshold = Bytes(4 * 1000);
   const Planned planned(config, 4);
   const KfacStep step = planned.plan.step(planned.plan.unmeasured(), {false, false});
@@ -116,7 +116,7 @@ TEST(KfacStepPlan, SgdSendsAllGradientsOnce) {
 
 TEST(KfacStepPlan, GradientsOfTheWholePassWaitForItsEnd) {
   KfacConfig config;
-  config.algorithm = KfacAlgorithm::kSgd;
+  config.algorithm = "sgd";
   config.fusion_threshold = Bytes(4 * 1000);
   config.wait_free = false;
   const Planned planned(config, 4);
@@ -128,7 +128,7 @@ TEST(KfacStepPlan, EveryTriangleIsSentOnceAndUnpackedAfterAllHaveCome) {
   for (const KfacSwitch pipelining : {KfacSwitch::kOff, KfacSwitch::kOn}) {
     for (const FactorFusion fusion : {FactorFusion::kNone, FactorFusion::kAll, FactorFusion::kThreshold}) {
       KfacConfig config;
-      config.algorithm = KfacAlgorithm::kD;
+      config.algorithm = "d";
       config.pipelining = pipelining;
       config.fusion = fusion;
       config.packing = kfac::Packing::kFused;
@@ -163,7 +163,7 @@ TEST(KfacStepPlan, EveryTriangleIsSentOnceAndUnpackedAfterAllHaveCome) {
 TEST(KfacStepPlan, AMessageHasTheTensorsThatTheLibraryIsGiven) {
   const auto tensors = [](FactorFusion fusion, KfacTraffic traffic, KfacSwitch pipelining = KfacSwitch::kOff) {
     KfacConfig config;
-    config.algorithm = KfacAlgorithm::kMpd;
+    config.algorithm = "mpd";
     config.fusion = fusion;
     config.pipelining = pipelining;
     const Planned planned(config, 4);
@@ -202,7 +202,7 @@ TEST(KfacStepPlan, MetricsQueueBehindTheFactorsOfInputs) {
 
 TEST(KfacStepPlan, AnOwnerInvertsAndBroadcastsOthersClearAndAllPackAndUnpack) {
   KfacConfig config;
-  config.algorithm = KfacAlgorithm::kMpd;
+  config.algorithm = "mpd";
   const Planned planned(config, 3);
   const KfacStep step = planned.plan.step(planned.plan.unmeasured(), {true, true});
   const std::vector<const KfacMessage*> messages = of(step, KfacTraffic::kInverses);
@@ -232,7 +232,7 @@ TEST(KfacStepPlan, AnOwnerInvertsAndBroadcastsOthersClearAndAllPackAndUnpack) {
 
 TEST(KfacStepPlan, DpPreconditionsAtTheOwnerAndBroadcastsGradients) {
   KfacConfig config;
-  config.algorithm = KfacAlgorithm::kDp;
+  config.algorithm = "dp";
   const Planned planned(config, 2);
   const KfacStep step = planned.plan.step(planned.plan.unmeasured(), {true, true});
   EXPECT_TRUE(of(step, KfacTraffic::kFactors).empty());
@@ -292,14 +292,14 @@ TEST(KfacStepPlan, StepsBetweenUpdatesHaveNoFactorsOrInverses) {
 
 TEST(KfacStepPlan, SquaresAreSentFromWhereTheyLieUnlessTheyAreMerged) {
   KfacConfig config;
-  config.algorithm = KfacAlgorithm::kMpd;
+  config.algorithm = "mpd";
   const Planned planned(config, 4);
   const KfacStep step = planned.plan.step(planned.plan.unmeasured(), {true, true});
   EXPECT_EQ(planned.layout.sent_factors, planned.layout.factors);
   EXPECT_EQ(planned.layout.sent_inverses, planned.layout.inverses);
   EXPECT_EQ(of(step, KfacTraffic::kInverses)[2]->bytes, 4U * 289 * 289);
   EXPECT_TRUE(step.stages[find_stage(step, KfacWork::kPackInverse, 2)].kernels.empty());
-  config.algorithm = KfacAlgorithm::kSpd;
+  config.algorithm = "spd";
   const Planned merged(config, 4);
   for (std::size_t f = 0; f < 4; ++f) EXPECT_NE(merged.layout.sent_factors[f], merged.layout.factors[f]);
   EXPECT_EQ(merged.layout.sent_inverses, merged.layout.inverses);
@@ -316,7 +316,7 @@ std::uint64_t needed(const models::Network& network, const KfacConfig& config, s
 
 TEST(KfacStepPlan, FactorsOfARanksOwnSamplesAreItsOwnersAlone) {
   KfacConfig config;
-  config.algorithm = KfacAlgorithm::kDp;
+  config.algorithm = "dp";
   const auto layout_of = [&](std::size_t ranks) {
     std::vector<firmware::Rank> all(ranks, rank_of(1 << 26));
     std::vector<firmware::Rank*> pointers;
@@ -341,9 +341,9 @@ TEST(KfacStepPlan, DpNeedsAsMuchLessMemoryAsPublished) {
     models::Network network = models::find_network(name);
     network.batch = batch;
     KfacConfig config;
-    config.algorithm = KfacAlgorithm::kMpd;
+    config.algorithm = "mpd";
     const auto mpd = static_cast<double>(needed(network, config, 64));
-    config.algorithm = KfacAlgorithm::kDp;
+    config.algorithm = "dp";
     const double ratio = mpd / static_cast<double>(needed(network, config, 64));
     std::printf("%s: MPD-KFAC needs %.3f times the memory of DP-KFAC\n", name, ratio);
     EXPECT_GT(ratio, 1.14) << name;

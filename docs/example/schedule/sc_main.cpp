@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// All that `weft` does, with a schedule of our own to choose: "workload": {"algorithm": "my-local-sgd"}.
+#include <systemc>  // declares sc_main
+
+#include "platforms/commands/command_line.h"
+
+void provide_my_local_sgd();
+
+int sc_main(int argc, char** argv) {
+  provide_my_local_sgd();
+  return weft::platforms::command_line(argc, argv);
+}

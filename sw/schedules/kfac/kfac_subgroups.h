@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sw/collectives/communicator.h"
+#include "sw/firmware/rank.h"
+#include "sw/schedules/kfac/schedule.h"
+
+namespace weft::schedules {
+
+/// Where a rank takes part in a message; no group: nowhere.
+struct KfacSite {
+  collectives::Communicator* group = nullptr;
+  int member = 0;
+};
+
+/// Communicators of disjoint groups of ranks.
+class KfacSubgroups {
+ public:
+  /// Throws std::invalid_argument for a rank that does not exist or is in two groups, and what Communicator does.
+  KfacSubgroups(const std::vector<firmware::Rank*>& ranks, const Subgroups& groups,
+                const collectives::Communicator::Config& config, const std::string& name);
+
+  [[nodiscard]] KfacSite of(int rank) const { return sites_[static_cast<std::size_t>(rank)]; }
+  [[nodiscard]] const std::vector<std::unique_ptr<collectives::Communicator>>& all() const { return communicators_; }
+
+ private:
+  std::vector<std::unique_ptr<collectives::Communicator>> communicators_;
+  std::vector<KfacSite> sites_;  ///< by rank
+};
+
+}  // namespace weft::schedules
