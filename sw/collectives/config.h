@@ -76,8 +76,9 @@ struct CommunicatorConfig {
     visit("chunk", chunk, "Bytes of a staging slot, and of the longest message of a tree", Range{256, 1 << 30});
     visit("slots", slots, "Staging slots of a chunk each, per ring and member", Range{2, 1024});
     visit("slice", slice,
-          "Most chunks in a message of a ring, in a Broadcast half as many; at most half of the slots. 0: a quarter of "
-          "the slots, as in NCCL",
+          "Most chunks in a message of a ring, but for a Broadcast; at most half of the slots. 0: a quarter of the "
+          "slots, "
+          "as in NCCL",
           Range{0, 512});
     visit("queue_pairs", queue_pairs,
           "Queue pairs of a ring's connection between nodes. Chunks take turns on them, so that routing by hash can "

@@ -217,7 +217,7 @@ Task RingMember::allgather(std::uint64_t buffer, BlockMap blocks, firmware::Coun
 Task RingMember::broadcast(std::uint64_t buffer, Extent part, int root) {
   if (size_ == 1) co_return;
   for (const Followed what : {Followed::kRings, Followed::kSlots, Followed::kChunk}) follow(rank_.followed, what);
-  const Chunks chunks = cut(part, std::max(slice() / 2, options_.chunk));
+  const Chunks chunks = cut(part, options_.chunk);
   lay_out_slots(std::min(part.bytes, chunks.chunk));
   const bool receives = position_ != root;
   const bool sends = (position_ + 1) % size_ != root;

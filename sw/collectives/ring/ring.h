@@ -39,7 +39,7 @@ class RingMember {
   struct Options {
     std::uint64_t chunk = 512 << 10;
     int slots = 16;       ///< of a chunk each
-    int slice = 4;        ///< the most chunks in a message, of a Broadcast half as many; at most half of the slots
+    int slice = 4;        ///< the most chunks in a message, of a Broadcast one; at most half of the slots
     int queue_pairs = 1;  ///< of a connection between nodes
   };
 
