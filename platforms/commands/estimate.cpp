@@ -8,6 +8,7 @@
 
 #include "platforms/cli/progress.h"
 #include "platforms/results/stopwatch.h"
+#include "platforms/results/version.h"
 
 namespace weft::platforms {
 namespace {
@@ -99,11 +100,9 @@ Estimate estimate(Machine& machine, const Job& job, double built_s) {
 }
 
 nlohmann::ordered_json to_json(const Estimate& estimate) {
-  return {{"cpu_s", estimate.cpu_s},
-          {"is_least", estimate.is_least},
-          {"memory_bytes", estimate.memory_bytes},
-          {"trial_cpu_s", estimate.trial_s},
-          {"trial_share", estimate.share}};
+  return {{"weft", version_json()},          {"cpu_s", estimate.cpu_s},
+          {"is_least", estimate.is_least},   {"memory_bytes", estimate.memory_bytes},
+          {"trial_cpu_s", estimate.trial_s}, {"trial_share", estimate.share}};
 }
 
 std::string to_text(const Estimate& estimate) {

@@ -124,13 +124,22 @@ IdleSettings idle_settings(Platform& platform, const Job& job, MachineUse use) {
   return IdleSettings(platform.document(), platform.machine(), use, std::move(more));
 }
 
-/// Builds the machine and the job, as a run does, and writes nothing.
+/// The machine, with the job's firmware.
+Machine& build(const RunOptions& options, Platform& platform, Job& job) {
+  Machine& machine = platform.checked([&]() -> Machine& { return build_machine(platform.machine()); });
+  platform.checked([&] { job.build(machine); });
+  if (options.platform.data) {
+    require_host_memory(static_cast<double>(machine.rank(0).memory.used()) * machine.size());
+  }
+  return machine;
+}
+
+/// As a run begins, without results.
 int estimate_machine(const RunOptions& options, Platform& platform) {
   const std::unique_ptr<Job> job = make_job(platform);
   platform.document().check_unused();
   const Stopwatch build_watch;
-  Machine& machine = platform.checked([&]() -> Machine& { return build_machine(platform.machine()); });
-  platform.checked([&] { job->build(machine); });
+  Machine& machine = build(options, platform, *job);
   const double built = build_watch.cpu_seconds();
   const Estimate told = platform.checked([&] {
     job->start();
@@ -157,12 +166,8 @@ int run_machine(const RunOptions& options, Platform& platform) {
       open_timeline(files, options.timeline, out, folder, options.timeline_ranks);
   auto building = std::make_unique<BuildingLine>(what_is_built(platform.machine()));
   const Stopwatch build_watch;
-  Machine& machine = platform.checked([&]() -> Machine& { return build_machine(platform.machine()); });
-  platform.checked([&] { job->build(machine); });
+  Machine& machine = build(options, platform, *job);
   const double build_seconds = build_watch.seconds();
-  if (options.platform.data) {
-    require_host_memory(static_cast<double>(machine.rank(0).memory.used()) * machine.size());
-  }
 
   if (probe) {
     machine.record(*probe);

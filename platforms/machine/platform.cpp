@@ -111,9 +111,8 @@ void require_host_memory(double bytes) {
 }
 
 Platform::Platform(const PlatformOptions& options)
-    : document_(find_platform(options.platform), options.overrides, Catalogue(), options.patches,
-                values_by_option(options)),
-      by_option_(values_by_option(options)) {
+    : by_option_(values_by_option(options)),
+      document_(find_platform(options.platform), options.overrides, Catalogue(), options.patches, by_option_) {
   const Node root = document_.root();
   name_ = read_name(document_, root);
   description_ = root.get<std::string>("description", "");

@@ -103,11 +103,11 @@ class Platform {
  private:
   [[nodiscard]] UsageError memory_error(const std::length_error& error) const;
 
+  std::vector<OptionValue> by_option_;
   Document document_;
   std::string name_;
   std::string description_;
   MachineConfig machine_;
-  std::vector<OptionValue> by_option_;
 };
 
 }  // namespace weft::platforms

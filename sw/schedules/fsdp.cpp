@@ -6,6 +6,7 @@
 
 #include "sw/schedules/fsdp_check.h"
 #include "sw/schedules/fsdp_member.h"
+#include "sw/schedules/fsdp_work.h"
 #include "sw/schedules/kernel_work.h"
 #include "sw/schedules/offload.h"
 

@@ -12,7 +12,6 @@
 #include "sw/firmware/rank.h"
 #include "sw/schedules/fsdp_plan.h"
 #include "sw/schedules/fsdp_steady.h"
-#include "sw/schedules/fsdp_work.h"
 #include "sw/schedules/steady.h"
 
 namespace weft::schedules {

@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "sw/schedules/fsdp_member.h"
+#include "sw/schedules/fsdp_work.h"
 
 namespace weft::schedules {
 

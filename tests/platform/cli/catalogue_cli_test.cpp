@@ -92,7 +92,8 @@ TEST_F(CliTest, PartShowsItsFieldsAndTheirSources) {
   EXPECT_EQ(fields.at("compute.persistent_products")["value"], true);
   const std::string text = weft("parts show h200-sxm").out;
   EXPECT_TRUE(text.starts_with("h200-sxm, accelerator\n")) << text;
-  EXPECT_NE(text.find("\ncompute.clock                 1830        MHz     published  [1]\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("\ncompute.clock                 1830        MHz     published  [1]\n"), std::string::npos)
+      << text;
   EXPECT_NE(text.find("h100-sxm: NVIDIA H100 white paper\n"), std::string::npos) << text;
   // One of the user's own, without sources.
   write("work/my-nic.json", R"({"kind": "nic", "source": "mine", "fields": {"dma_rate": "55GB/s"}})");

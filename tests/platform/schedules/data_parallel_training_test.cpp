@@ -158,12 +158,10 @@ TEST_P(SparseTraining, LeavesTheWeightsOfOneProcessBitForBit) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, SparseTraining,
-                         testing::Values(SparseCase{"top_k", "top-k", 0.1, 4},
-                                         SparseCase{"top_k_all", "top-k", 1, 2},
+                         testing::Values(SparseCase{"top_k", "top-k", 0.1, 4}, SparseCase{"top_k_all", "top-k", 1, 2},
                                          SparseCase{"top_k_of_kfac", "top-k", 0.2, 3, "spd"},
                                          SparseCase{"exponential", "exponential", 0.1, 4},
-                                         SparseCase{"exponential_two_stages", "exponential", 0.1, 8,
-                                                    "sgd", 2},
+                                         SparseCase{"exponential_two_stages", "exponential", 0.1, 8, "sgd", 2},
                                          SparseCase{"gamma", "gamma", 0.1, 2},
                                          SparseCase{"pareto_of_kfac", "pareto", 0.2, 4, "mpd"}),
                          [](const auto& tested) { return std::string(tested.param.name); });

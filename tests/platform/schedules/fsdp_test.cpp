@@ -5,6 +5,8 @@
 
 #include "platforms/machine/machine.h"
 #include "sw/schedules/fsdp.h"
+#include "sw/schedules/fsdp_rows.h"
+#include "sw/schedules/fsdp_work.h"
 #include "tests/support/kernel.h"
 
 namespace weft {
