@@ -13,8 +13,8 @@
 namespace weft::platforms {
 namespace {
 
-constexpr double kTrial = 3;
-constexpr double kLongestTrial = 20;
+/// A trial in which no part of the work ends goes on for this many times as long.
+constexpr double kLongestTrial = 7;
 
 /// Thrown where enough is known.
 struct Enough {};
@@ -33,7 +33,7 @@ double received_bytes(Machine& machine) {
 /// the run, so that the pace is that of those behind it.
 class Trial {
  public:
-  explicit Trial(const Job& job) : job_(job) {}
+  Trial(const Job& job, double seconds) : job_(job), seconds_(seconds) {}
 
   void look() {
     const double now = watch_.cpu_seconds();
@@ -46,7 +46,7 @@ class Trial {
       done_ = done;
       at_ = now;
     }
-    if ((now >= kTrial && has_pace()) || now >= kLongestTrial) throw Enough();
+    if ((now >= seconds_ && has_pace()) || now >= kLongestTrial * seconds_) throw Enough();
   }
 
   [[nodiscard]] Estimate result(bool ended, double received) const {
@@ -73,6 +73,7 @@ class Trial {
   [[nodiscard]] bool has_pace() const { return first_done_ >= 0 && done_ > first_done_; }
 
   const Job& job_;
+  double seconds_;
   Stopwatch watch_;
   double first_done_ = -1;
   double first_at_ = 0;
@@ -82,8 +83,8 @@ class Trial {
 
 }  // namespace
 
-Estimate estimate(Machine& machine, const Job& job, double built_s) {
-  Trial trial(job);
+Estimate estimate(Machine& machine, const Job& job, double built_s, double trial_s) {
+  Trial trial(job, trial_s);
   machine.dispatcher().on_progress(Progress::kEvents, [&trial] { trial.look(); });
   bool ended = false;
   try {

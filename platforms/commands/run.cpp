@@ -60,6 +60,7 @@ struct RunOptions {
   bool steady = false;
   bool verify_steady = false;
   bool estimate = false;
+  double trial = 3;
 };
 
 /// The file that is given, or else the one that lies beside --traces; empty if there is none.
@@ -143,7 +144,7 @@ int estimate_machine(const RunOptions& options, Platform& platform) {
   const double built = build_watch.cpu_seconds();
   const Estimate told = platform.checked([&] {
     job->start();
-    return estimate(machine, *job, built);
+    return estimate(machine, *job, built, options.trial);
   });
   if (options.json) {
     print_json(to_json(told));
@@ -358,6 +359,10 @@ Command run_command(const Arguments& parent) {
                "Simulate what would be left out, and report how far off the result would have been");
   app.add_flag("--estimate", options->estimate,
                "Run for some seconds, write nothing, and print what processor time and memory the whole run takes");
+  app.add_option("--trial", options->trial, "Seconds of processor time that --estimate runs for")
+      .type_name("SECONDS")
+      .shows_default()
+      .check(Within(0.1, 1e6));
   return {app, [options] { return run_traces(*options); }};
 }
 

@@ -66,12 +66,12 @@ TEST_F(SteadyCli, SaysWhyAllIsSimulated) {
 
 /// A job that ends within the trial is known exactly; nothing is written.
 TEST_F(SteadyCli, EstimatesWhatARunTakes) {
-  const Ran text = weft("run ../small.json --estimate");
+  const Ran text = weft("run ../small.json --estimate --trial 1000");
   ASSERT_EQ(text.code, 0) << text.err;
   EXPECT_NE(text.out.find(" s of processor time and "), std::string::npos) << text.out;
   EXPECT_NE(text.out.find(" and 100 % of the work"), std::string::npos) << text.out;
   EXPECT_FALSE(std::filesystem::exists(folder_ / "out"));
-  const Ran ran = weft("run ../small.json --estimate --json");
+  const Ran ran = weft("run ../small.json --estimate --trial 1000 --json");
   const json whole = json::parse(ran.out);
   EXPECT_EQ(whole["trial_share"], 1);
   EXPECT_EQ(whole["is_least"], false);
@@ -79,7 +79,7 @@ TEST_F(SteadyCli, EstimatesWhatARunTakes) {
   EXPECT_GT(whole["memory_bytes"].get<double>(), 1 << 20);
   // Blocks that would be left out do not count.
   const auto share = [&](const std::string& more) {
-    const json estimate = json::parse(weft("run " + std::string(kBlocks) + "--estimate --json" + more).out);
+    const json estimate = json::parse(weft("run " + std::string(kBlocks) + "--estimate --trial 1000 --json" + more).out);
     return estimate["cpu_s"].get<double>() / estimate["trial_cpu_s"].get<double>();
   };
   EXPECT_GE(share(""), 1);
