@@ -79,7 +79,8 @@ TEST_F(SteadyCli, EstimatesWhatARunTakes) {
   EXPECT_GT(whole["memory_bytes"].get<double>(), 1 << 20);
   // Blocks that would be left out do not count.
   const auto share = [&](const std::string& more) {
-    const json estimate = json::parse(weft("run " + std::string(kBlocks) + "--estimate --trial 1000 --json" + more).out);
+    const json estimate =
+        json::parse(weft("run " + std::string(kBlocks) + "--estimate --trial 1000 --json" + more).out);
     return estimate["cpu_s"].get<double>() / estimate["trial_cpu_s"].get<double>();
   };
   EXPECT_GE(share(""), 1);

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// FSDP steps on whole machines: contents of memories, the schedule's properties, golden results, segments against
-// packets.
+// FSDP steps on whole machines: contents of memories, the schedule's properties, goldens, segments against packets.
 #include <gtest/gtest.h>
 
 #include "platforms/machine/machine.h"
 #include "sw/schedules/fsdp.h"
-#include "sw/schedules/fsdp_rows.h"
 #include "sw/schedules/fsdp_work.h"
 #include "tests/support/kernel.h"
 
