@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "hw/memory/memory_model.h"
+#include "hw/memory/remote/cxl_pool.h"
+#include "hw/memory/remote/remote_model.h"
 #include "platforms/config/other_values.h"
 #include "platforms/machine/idle_collector.h"
 #include "sw/collectives/algorithm.h"
@@ -53,6 +55,22 @@ void add_memory(IdleCollector& idle, const memory::HbmConfig& hbm) {
   idle.add(refresh != dram::RefreshPolicy::kPerBank, timing + "rrefd", refresh_is);
   idle.add(refresh != dram::RefreshPolicy::kAllBank, path + ".stacks.controller.refresh_postpone", refresh_is);
   idle.add(stacks, path + ".stacks.device.geometry.channels", path + ".stacks.channels stands in its place");
+}
+
+void add_remote(IdleCollector& idle, const memory::RemoteConfig& remote, const MachineUse& use) {
+  const std::string path = "remote_memory";
+  idle.add(!remote.exists(), path, path + ".kind is none", {"kind"});
+  if (!remote.exists()) return;
+  const std::string& kind = remote.kind.text();
+  const std::string kind_is = path + ".kind is " + kind;
+  for (const std::string& field : memory::model_of(remote).ignores) idle.add(true, path + "." + field, kind_is);
+  for (const Section& section : remote.sections) idle.add(section.name != kind, path + "." + section.key, kind_is);
+  // A pool draws what its devices draw idle, whoever uses it.
+  const auto& pool = remote.sections.of<memory::CxlPool::Config>();
+  const bool draws = use.energy && kind == memory::CxlPool::Config::kKind &&
+                     (pool.device.idle > Power() || pool.switch_config.idle > Power());
+  idle.add(!use.moves, path, "nothing was loaded or stored in this run",
+           draws ? std::vector<std::string>{"kind", "cxl"} : std::vector<std::string>());
 }
 
 /// What kernels_on() does not see: who else reads the array's fields. `tensor_16bit` is also what utilisation is of.
@@ -337,18 +355,7 @@ std::vector<IdleFields> idle_fields(const MachineConfig& config, const MachineUs
   IdleCollector idle;
   const bool alone = config.per_node == 1;
   idle.add(alone, "scale_up", "per_node is 1");
-  idle.add(!config.remote_memory.exists(), "remote_memory", "remote_memory.kind is none", {"kind"});
-  const memory::RemoteKind kind = config.remote_memory.memory.kind;
-  const std::string kind_is = "remote_memory.kind is " + std::string(name_of(kind));
-  idle.add(config.remote_memory.exists() && kind != memory::RemoteKind::kCxl, "remote_memory.cxl", kind_is);
-  idle.add(config.remote_memory.exists() && kind != memory::RemoteKind::kHierarchical, "remote_memory.hierarchical",
-           kind_is);
-  // A pool draws what its devices draw idle, whoever uses it.
-  const memory::CxlPool::Config& pool = config.remote_memory.cxl;
-  const bool draws = use.energy && kind == memory::RemoteKind::kCxl &&
-                     (pool.device.idle > Power() || pool.switch_config.idle > Power());
-  idle.add(config.remote_memory.exists() && !use.moves, "remote_memory", "nothing was loaded or stored in this run",
-           draws ? std::vector<std::string>{"kind", "cxl"} : std::vector<std::string>());
+  add_remote(idle, config.remote_memory, use);
   idle.add(config.dpa.cores == 0, "dpa", "dpa.cores is 0", {"cores"});
   add_memory(idle, config.accelerator.hbm);
   add_interface(idle, config.nic, config.fabric, use.nic, "nic", "fabric");

@@ -7,6 +7,7 @@
 
 #include "hw/fabric/credit_loop.h"
 #include "hw/memory/memory_model.h"
+#include "hw/memory/remote/remote_model.h"
 #include "hw/nic/nic_model.h"
 #include "platforms/machine/machine_checks.h"
 #include "platforms/machine/round_trip.h"
@@ -57,17 +58,14 @@ struct Shares {
   std::uint64_t each = 0;
 };
 
-Shares shares_of(const memory::RemoteMemory::Config& config, const memory::RemoteTarget& target,
-                 std::uint64_t sharers) {
-  const auto chunk = static_cast<std::uint64_t>(config.chunk.count());
+Shares shares_of(Bytes chunk_size, const memory::RemoteTarget& target, std::uint64_t sharers) {
+  const auto chunk = static_cast<std::uint64_t>(chunk_size.count());
   const std::uint64_t chunks = static_cast<std::uint64_t>(target.capacity().count()) / chunk;
   const std::uint64_t shared = target.runs_collectives() ? chunks / 2 : 0;
   std::uint64_t each = (chunks - shared) / sharers;
-  // Parts begin in one memory group after the other, so that ranks in step with each other meet in none.
-  const auto groups = static_cast<std::uint64_t>(config.hierarchy.groups);
-  if (config.kind == memory::RemoteKind::kHierarchical && each > groups) each = (each - 1) / groups * groups + 1;
+  if (each > target.ways()) each = (each - 1) / target.ways() * target.ways() + 1;
   if (each == 0) {
-    throw ConfigError(target.capacity_path(), "expected a chunk of " + to_text(config.chunk) + " for each of the " +
+    throw ConfigError(target.capacity_path(), "expected a chunk of " + to_text(chunk_size) + " for each of the " +
                                                   std::to_string(sharers) + " accelerators that share it" +
                                                   (shared != 0 ? ", and as much again for collectives" : "") +
                                                   ", got " + to_text(target.capacity()));
@@ -194,20 +192,14 @@ std::vector<Machine::Step> Machine::steps() {
   if (config_.remote_memory.exists()) {
     remote_dmas_.resize(accelerators);
     steps.emplace_back([this, stall] {
-      if (config_.remote_memory.memory.kind == memory::RemoteKind::kCxl) {
-        if (config_.remote_memory.memory.hierarchy.in_switch) {
-          throw ConfigError("remote_memory.hierarchical.in_switch",
-                            "expected false, since remote_memory.kind is cxl: only a hierarchical pool has such "
-                            "switches");
-        }
-        cxl_pool_ =
-            std::make_unique<memory::CxlPool>("cxl_pool", config_.remote_memory.cxl, config_.accelerators,
-                                              config_.remote_memory.memory.chunk, *dispatcher_, config_.data, stall);
-        return;
-      }
-      remote_memory_ =
-          std::make_unique<memory::RemoteMemory>("remote_memory", config_.remote_memory.memory, config_.accelerators,
-                                                 config_.per_node, *dispatcher_, config_.data, stall);
+      remote_memory_ = memory::model_of(config_.remote_memory)
+                           .make({.name = "remote_memory",
+                                  .config = config_.remote_memory,
+                                  .accelerators = config_.accelerators,
+                                  .per_node = config_.per_node,
+                                  .dispatcher = *dispatcher_,
+                                  .data = config_.data,
+                                  .stall = stall});
     });
   }
   for (std::size_t i = 0; i < accelerators; ++i) add_rank(steps, i);
@@ -236,9 +228,8 @@ void Machine::add_rank(std::vector<Step>& steps, std::size_t i) {
   });
   if (config_.remote_memory.exists()) {
     steps.emplace_back([this, i, number, data, stall] {
-      remote_dmas_[i] =
-          std::make_unique<memory::RemoteDma>(("remote_dma" + number).c_str(), config_.remote_memory.dma,
-                                              config_.remote_memory.memory.chunk, *dispatcher_, data, stall);
+      remote_dmas_[i] = std::make_unique<memory::RemoteDma>(("remote_dma" + number).c_str(), config_.remote_memory.dma,
+                                                            config_.remote_memory.chunk, *dispatcher_, data, stall);
     });
   }
   if (config_.dpa.cores > 0) {
@@ -339,24 +330,19 @@ void Machine::bind_rank(std::size_t i) {
                    std::min(config_.scale_up.port.dma_rate, config_.scale_up.fabric.payload_rate())};
 }
 
-memory::RemoteTarget& Machine::remote_target() {
-  if (cxl_pool_) return *cxl_pool_;
-  return *remote_memory_;
-}
-
 void Machine::bind_remote_memory(std::size_t i) {
   memory::RemoteDma& dma = *remote_dmas_[i];
   firmware::Processor& processor = *processors_[i];
   memory::Memory& hbm = *memories_[i];
   wire_(*dispatcher_, dma.local, hbm.socket(hbm.masters() - 1));
-  memory::RemoteTarget& target = remote_target();
+  memory::RemoteTarget& target = *remote_memory_;
   wire_(*dispatcher_, dma.remote, target.socket(i));
   wire_(*dispatcher_, dma.completion, processor.mailbox(kRemoteDma));
   wire_(*dispatcher_, processor.device(kRemoteDma), dma.registers);
 
   const auto end = static_cast<std::uint32_t>(i);
   const std::uint64_t sharers = static_cast<std::uint64_t>(config_.accelerators) / target.spaces();
-  const Shares shares = shares_of(config_.remote_memory.memory, target, sharers);
+  const Shares shares = shares_of(config_.remote_memory.chunk, target, sharers);
   firmware::RemoteWindow& window = ranks_[i].remote;
   window = firmware::RemoteWindow(processor, kRemoteDma, target, end);
   window.base = shares.shared + end % sharers * shares.each;
@@ -410,7 +396,7 @@ void Machine::run() {
   for (const auto& nic : nics_) append(lines, nic->left_over());
   for (const auto& port : ports_) append(lines, port->left_over());
   for (const auto& dma : remote_dmas_) append(lines, dma->left_over());
-  if (has_remote_memory()) append(lines, remote_target().left_over());
+  if (remote_memory_) append(lines, remote_memory_->left_over());
   append(lines, network_->left_over());
   for (const auto& node : nodes_) append(lines, node->left_over());
   if (packets_.outstanding() != 0 || packets_.payloads_outstanding() != 0) {

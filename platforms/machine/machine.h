@@ -15,9 +15,9 @@
 #include "hw/fabric/fabric.h"
 #include "hw/memory/hbm_config.h"
 #include "hw/memory/memory.h"
-#include "hw/memory/remote/cxl_pool.h"
+#include "hw/memory/remote/remote_config.h"
 #include "hw/memory/remote/remote_dma.h"
-#include "hw/memory/remote/remote_memory.h"
+#include "hw/memory/remote/remote_target.h"
 #include "hw/nic/any_nic.h"
 #include "platforms/machine/deadlock.h"
 #include "sw/collectives/communicator.h"
@@ -62,24 +62,6 @@ struct ScaleUp {
   }
 };
 
-/// Memory beyond the accelerators' own, with the engines that move it; of kind none there is nothing.
-struct RemoteMemoryPart {
-  static constexpr std::string_view kPartKind = "remote_memory";
-
-  memory::RemoteMemory::Config memory;
-  memory::CxlPool::Config cxl;
-  memory::RemoteDma::Config dma;
-
-  [[nodiscard]] bool exists() const { return memory.kind != memory::RemoteKind::kNone; }
-
-  template <typename Visitor>
-  void fields(Visitor&& visit) {
-    memory.fields(visit);
-    visit("cxl", cxl, "For kind cxl: pools behind CXL links");
-    visit("dma", dma, "Engine that moves data between remote memory and an accelerator's memory");
-  }
-};
-
 /// A whole machine: `accelerators` of them in nodes of `per_node`, each with memory, a NIC on `fabric`, cores that run
 /// firmware, and a port on its node's scale-up network.
 struct MachineConfig {
@@ -89,7 +71,7 @@ struct MachineConfig {
   nic::NicConfig nic;
   fabric::FabricConfig fabric;
   ScaleUp scale_up;
-  RemoteMemoryPart remote_memory;
+  memory::RemoteConfig remote_memory;
   firmware::Processor::Config firmware;
   firmware::Processor::Config dpa;
   collectives::Communicator::Config collectives;
@@ -139,9 +121,8 @@ class Machine {
   Dispatcher& dispatcher() { return *dispatcher_; }
   accelerator::Accelerator& accelerator(int index) { return *accelerators_[static_cast<std::size_t>(index)]; }
   memory::Memory& memory(int index) { return *memories_[static_cast<std::size_t>(index)]; }
-  /// Null where there is none, or one of another kind.
-  memory::RemoteMemory* remote_memory() { return remote_memory_.get(); }
-  memory::CxlPool* cxl_pool() { return cxl_pool_.get(); }
+  /// Null where there is none.
+  memory::RemoteTarget* remote_memory() { return remote_memory_.get(); }
   [[nodiscard]] bool has_remote_memory() const { return config_.remote_memory.exists(); }
   memory::RemoteDma& remote_dma(int index) { return *remote_dmas_[static_cast<std::size_t>(index)]; }
   nic::AnyNic& nic(int index) { return *nics_[static_cast<std::size_t>(index)]; }
@@ -187,7 +168,6 @@ class Machine {
   void bind_rank(std::size_t index);
   void use_phases(std::size_t index);
   void bind_remote_memory(std::size_t index);
-  [[nodiscard]] memory::RemoteTarget& remote_target();
 
   MachineConfig config_;
   Wire wire_;
@@ -199,8 +179,7 @@ class Machine {
   std::vector<std::unique_ptr<fabric::Fabric>> nodes_;
   std::shared_ptr<const memory::StreamModel> memory_model_;  ///< of all accelerators' memories; may be null
   std::vector<std::unique_ptr<memory::Memory>> memories_;
-  std::unique_ptr<memory::RemoteMemory> remote_memory_;  ///< null where there is none, or a CXL pool
-  std::unique_ptr<memory::CxlPool> cxl_pool_;
+  std::unique_ptr<memory::RemoteTarget> remote_memory_;          ///< null where there is none
   std::vector<std::unique_ptr<memory::RemoteDma>> remote_dmas_;  ///< likewise empty
   std::vector<std::unique_ptr<accelerator::Accelerator>> accelerators_;
   std::vector<std::unique_ptr<nic::AnyNic>> nics_;

@@ -184,6 +184,7 @@ void check_machine(const MachineConfig& config) {
   if (config.firmware.cores < 1) throw ConfigError("firmware.cores", "expected at least 1, got 0");
   check_shares(config.accelerator);
   check_polling(config);
+  config.remote_memory.check("remote_memory");
   if (const int half = config.collectives.slots / 2; config.collectives.slice > half) {
     throw ConfigError("collectives.slice", "expected at most half of collectives.slots, " + std::to_string(half) +
                                                ", got " + std::to_string(config.collectives.slice));

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "hw/memory/remote/cxl_pool.h"
+
 namespace weft::platforms {
 namespace {
 
@@ -205,10 +207,11 @@ EnergyAccount account_energy(Machine& machine, Time span) {
   }
   account.networks = networks_of(machine, time);
   account.nics = nics_of(machine, time);
-  account.has_pool = machine.cxl_pool() != nullptr;
+  const auto* pools = dynamic_cast<const memory::CxlPool*>(machine.remote_memory());
+  account.has_pool = pools != nullptr;
   account.has_uncounted_remote = machine.has_remote_memory() && !account.has_pool;
   if (!account.has_pool) return account;
-  const memory::CxlPool& pool = *machine.cxl_pool();
+  const memory::CxlPool& pool = *pools;
   account.pool = pool_of(pool, machine.size(), time);
   account.pool_devices_known = pool.config().device.idle > Power();
   account.pool_switches_known = pool.switches() == 0 || pool.config().switch_config.idle > Power();

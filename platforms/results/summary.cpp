@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "hw/memory/bank_hbm.h"
+#include "hw/memory/remote/cxl_pool.h"
+#include "hw/memory/remote/remote_memory.h"
 #include "platforms/results/energy.h"
 #include "platforms/results/format.h"
 #include "platforms/results/stopwatch.h"
@@ -70,9 +72,8 @@ Used used(const memory::RemoteMemory::Counters& counters, Time span) {
 }
 
 /// What is between remote memory and the accelerators, and itself.
-ordered_json remote_summary(Machine& machine, Time span) {
+ordered_json remote_summary(Machine& machine, const memory::RemoteMemory& remote, Time span) {
   using memory::RemoteMemory;
-  const RemoteMemory& remote = *machine.remote_memory();
   std::vector<Used> memories;
   for (std::size_t m = 0; m < remote.memories(); ++m) memories.push_back(used(remote.memory(m), span));
   ordered_json json = {{"memories", aggregate(memories)}};
@@ -101,9 +102,8 @@ ordered_json remote_summary(Machine& machine, Time span) {
 }
 
 /// Pools behind CXL links: their links and devices, and how much of them is allocated.
-ordered_json pool_summary(Machine& machine, Time span) {
+ordered_json pool_summary(Machine& machine, const memory::CxlPool& pool, Time span) {
   using memory::CxlLink;
-  const memory::CxlPool& pool = *machine.cxl_pool();
   std::array<std::vector<Used>, CxlLink::kDirections> links;
   std::array<std::vector<Used>, CxlLink::kDirections> device_links;
   const auto add = [span](auto& list, const CxlLink& link) {
@@ -342,8 +342,15 @@ ordered_json memory_summary(Machine& machine, Time span, const Baseline* since) 
   const Time whole = since == nullptr ? span : since->at + span;
   if (dynamic_cast<memory::BankHbm*>(&machine.memory(0)) != nullptr) json["banks"] = bank_summary(machine, whole);
   if (ordered_json own = own_counts(machine); !own.empty()) json["own"] = std::move(own);
-  if (machine.remote_memory() != nullptr) json["remote"] = remote_summary(machine, whole);
-  if (machine.cxl_pool() != nullptr) json["pool"] = pool_summary(machine, whole);
+  const memory::RemoteTarget* remote = machine.remote_memory();
+  if (const auto* plain = dynamic_cast<const memory::RemoteMemory*>(remote)) {
+    json["remote"] = remote_summary(machine, *plain, whole);
+  }
+  if (const auto* pool = dynamic_cast<const memory::CxlPool*>(remote)) {
+    json["pool"] = pool_summary(machine, *pool, whole);
+  }
+  if (remote == nullptr) return json;
+  for (const auto& [name, count] : remote->own_counts()) json["remote_own"][name] = count;
   return json;
 }
 

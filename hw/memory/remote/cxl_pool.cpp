@@ -39,7 +39,7 @@ void check(const CxlPool::Config& config, int accelerators, Bytes granule) {
 
 CxlPool::CxlPool(sc_core::sc_module_name name, const Config& config, int accelerators, Bytes granule,
                  Dispatcher& dispatcher, bool data, const Stall::Config& stall)
-    : sc_module(name), config_(config) {
+    : RemoteTarget(name), config_(config) {
   check(config, accelerators, granule);
   stores_.resize(static_cast<std::size_t>(accelerators / config.sharers));
   for (std::size_t a = 0; a < static_cast<std::size_t>(accelerators); ++a) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "hw/memory/remote/cxl_link.h"
@@ -25,9 +26,11 @@ inline EnumNames<CxlPath> enum_names(CxlPath /*tag*/) {
 ///
 /// Contention is where it is in hardware: in a host's link and its outstanding requests, in the link of a device that
 /// several ask, in the device's DRAM.
-class CxlPool final : public sc_core::sc_module, public RemoteTarget {
+class CxlPool final : public RemoteTarget {
  public:
   struct Config {
+    static constexpr std::string_view kKind = "cxl";
+
     int sharers = 8;
     CxlPath path = CxlPath::kNear;
     int devices = 1;

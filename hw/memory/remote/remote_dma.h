@@ -17,7 +17,7 @@
 #include "hw/core/register_file.h"
 #include "hw/core/slots.h"
 #include "hw/core/stall.h"
-#include "hw/memory/remote/remote_memory.h"
+#include "hw/memory/remote/remote_target.h"
 
 namespace weft::memory {
 

@@ -24,9 +24,7 @@ std::size_t memories_of(const RemoteMemory::Config& config, int accelerators, in
       return static_cast<std::size_t>(nodes);
     case RemoteKind::kHierarchical:
       return static_cast<std::size_t>(config.hierarchy.groups);
-    case RemoteKind::kNone:
     case RemoteKind::kPool:
-    case RemoteKind::kCxl:
       break;
   }
   return 1;
@@ -36,7 +34,7 @@ std::size_t memories_of(const RemoteMemory::Config& config, int accelerators, in
 
 RemoteMemory::RemoteMemory(sc_core::sc_module_name name, const Config& config, int accelerators, int per_node,
                            Dispatcher& dispatcher, bool data, const Stall::Config& stall)
-    : sc_module(name),
+    : RemoteTarget(name),
       config_(config),
       per_node_(config.sharers > 0 ? config.sharers : per_node),
       nodes_((accelerators + per_node_ - 1) / per_node_),
@@ -48,7 +46,6 @@ RemoteMemory::RemoteMemory(sc_core::sc_module_name name, const Config& config, i
       port_time_(config.hierarchy.in_node),
       ports_(static_cast<std::size_t>(accelerators)),
       memories_(memories_of(config, accelerators, nodes_)) {
-  if (config.kind == RemoteKind::kNone) throw ConfigError("remote_memory.kind", "expected a kind other than none");
   if (config.sharers > 0 && config.kind != RemoteKind::kPerNode) {
     throw ConfigError("remote_memory.sharers", "expected 0, since remote_memory.kind is " +
                                                    std::string(name_of(config.kind)) +

@@ -17,25 +17,18 @@
 #include "hw/core/quantity.h"
 #include "hw/core/slots.h"
 #include "hw/core/stall.h"
+#include "hw/memory/remote/remote_config.h"
 #include "hw/memory/remote/remote_target.h"
 
 namespace weft::memory {
 
-enum class RemoteKind : std::uint8_t { kNone, kPerAccelerator, kPerNode, kPool, kHierarchical, kCxl };
+enum class RemoteKind : std::uint8_t { kPerAccelerator, kPerNode, kPool, kHierarchical };
 inline EnumNames<RemoteKind> enum_names(RemoteKind /*tag*/) {
-  return {
-      {"none", RemoteKind::kNone}, {"per-accelerator", RemoteKind::kPerAccelerator}, {"per-node", RemoteKind::kPerNode},
-      {"pool", RemoteKind::kPool}, {"hierarchical", RemoteKind::kHierarchical},      {"cxl", RemoteKind::kCxl}};
+  return {{"per-accelerator", RemoteKind::kPerAccelerator},
+          {"per-node", RemoteKind::kPerNode},
+          {"pool", RemoteKind::kPool},
+          {"hierarchical", RemoteKind::kHierarchical}};
 }
-
-/// Makes a request that of a member of a group which all the others make too: a load gathers, a store reduces.
-struct InSwitch final : public tlm::tlm_extension<InSwitch> {
-  std::uint32_t group = 0;
-  ElementType type = ElementType::kFp32;  ///< that a store adds
-
-  [[nodiscard]] tlm::tlm_extension_base* clone() const override { return new InSwitch(*this); }
-  void copy_from(const tlm::tlm_extension_base& other) override { *this = static_cast<const InSwitch&>(other); }
-};
 
 /// Memory beyond the accelerators' own, behind a base-protocol socket for each accelerator: one memory for each
 /// accelerator or each node, one that all share, or the hierarchical pool of ASTRA-sim 2. There, memory groups stand
@@ -62,10 +55,8 @@ struct InSwitch final : public tlm::tlm_extension<InSwitch> {
 /// TLM_BYTE_ENABLE_ERROR_RESPONSE; one of no known group, or unlike the other members', TLM_GENERIC_ERROR_RESPONSE;
 /// other errors are those of check_attributes.
 ///
-/// Kind `cxl` is another module's: CxlPool.
-///
 /// Left out: what memories are made of, pages, placement other than in turn, losses.
-class RemoteMemory final : public sc_core::sc_module, public EventTarget, public RemoteTarget {
+class RemoteMemory final : public RemoteTarget, public EventTarget {
  public:
   struct Hierarchy {
     int groups = 256;
@@ -88,30 +79,9 @@ class RemoteMemory final : public sc_core::sc_module, public EventTarget, public
       visit("in_switch", in_switch, "Switches gather loads and add up stores of groups of accelerators");
     }
   };
-  struct Config {
-    RemoteKind kind = RemoteKind::kNone;
-    Bytes capacity = Bytes(1LL << 40);
-    Rate rate = Rate(100LL * 8'000'000'000);
-    Time latency = Time(1'000'000);
-    Bytes chunk = Bytes(1LL << 20);
-    int sharers = 0;
+  struct Config : RemoteFields {
+    RemoteKind kind = RemoteKind::kPool;
     Hierarchy hierarchy;
-
-    template <typename Visitor>
-    void fields(Visitor&& visit) {
-      visit("kind", kind, "Memory beyond the accelerators' own, and who shares it");
-      visit("capacity", capacity,
-            "Size of the memory of one accelerator or node, or of the whole pool; not for kind cxl",
-            Range{1, 1LL << 60});
-      visit("rate", rate,
-            "Rate of each memory, or of each memory group of a hierarchical pool; loads and stores share it",
-            Range{1'000'000, 1LL << 60});
-      visit("latency", latency, "First request to first data of an idle memory", Range{0, 1'000'000'000'000});
-      visit("chunk", chunk, "Bytes that cross a link at a time and lie in one memory group", Range{64, 1 << 30});
-      visit("sharers", sharers, "Accelerators that share a memory of kind per-node; 0: those of a node",
-            Range{0, 1 << 20});
-      visit("hierarchical", hierarchy, "Network between a hierarchical pool and the accelerators");
-    }
   };
   /// Of a memory, or of one direction of a link or port.
   struct Counters {
@@ -156,8 +126,8 @@ class RemoteMemory final : public sc_core::sc_module, public EventTarget, public
   [[nodiscard]] std::size_t spaces() const override { return stores_.size(); }
   [[nodiscard]] std::size_t space_of(std::size_t accelerator) const override;
   [[nodiscard]] Bytes capacity() const override { return config_.capacity; }
-  [[nodiscard]] std::string capacity_path() const override { return "remote_memory.capacity"; }
   BackingStore& store(std::size_t space) override { return stores_[space]; }
+  [[nodiscard]] std::uint64_t ways() const override { return has_links() ? memories_.size() : 1; }
   [[nodiscard]] bool runs_collectives() const override { return config_.hierarchy.in_switch; }
 
   /// Collectives that some members have not come to, one line each.

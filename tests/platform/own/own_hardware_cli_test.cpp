@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A user's own memory, congestion control, switch and network interface on the command line, like own_cli_test.cpp:
+// A user's own memories, congestion control, switch and network interface on the command line, like own_cli_test.cpp:
 // those of docs/example/hardware.
 #include <gtest/gtest.h>
 
@@ -28,6 +28,8 @@ class OwnHardwareCli : public test::CliTest {
 
 constexpr const char* kStep = "run ../small.json --data --timeline-ranks 0 --json --set workload.model=nano ";
 constexpr const char* kOpenPage = "--set accelerator.hbm.detail=open-page ";
+constexpr const char* kFlash = "--set remote_memory.kind=flash --set remote_memory.chunk=64KiB ";
+constexpr const char* kOffload = "--set workload.offload.optimizer=true ";
 constexpr const char* kNic = "--set nic.implementation=my-nic ";
 constexpr const char* kFifo = "--set fabric.switch.implementation=fifo ";
 constexpr const char* kWindow = "--set nic.congestion=my-window ";
@@ -63,6 +65,30 @@ TEST_F(OwnHardwareCli, KernelsCountOnWhatAMemorySustains) {
   const json fast = run(kernel + "--set accelerator.hbm.open_page.miss=0ns");
   const json slow = run(kernel + "--set accelerator.hbm.open_page.miss=20us");
   EXPECT_GT(slow["rows"][0]["time_us"].get<double>(), 1.5 * fast["rows"][0]["time_us"].get<double>());
+}
+
+TEST_F(OwnHardwareCli, ARemoteMemoryIsChosenByName) {
+  const std::string step = std::string(kStep) + kOffload;
+  const json own = run(step + kFlash + "--set remote_memory.flash.read=2ms --out out");
+  EXPECT_EQ(own["wrong"], 0);
+  EXPECT_EQ(own["without_effect"], json::array());
+  EXPECT_GT(own["remote_memory_bytes"], 0);
+  const json memory = read("out/summary.json")["memory"];
+  EXPECT_GT(memory["remote_own"]["pages_read"], 0);
+  EXPECT_GT(memory["remote_own"]["pages_programmed"], 0);
+  EXPECT_GT(memory["by_master"]["remote"]["requests"], 0);
+  const json values = read("out/config.json")["values"];
+  EXPECT_EQ(values["remote_memory.kind"], (json{{"value", "flash"}, {"source", "command line"}}));
+  EXPECT_EQ(values["remote_memory.flash.read"], (json{{"value", "2ms"}, {"source", "command line"}}));
+  EXPECT_EQ(values["remote_memory.flash.dies"], (json{{"value", 64}, {"source", "default"}}));
+  // What a run wrote runs again.
+  EXPECT_EQ(run("run out/config.json --data --timeline-ranks 0 --json --out again")["simulator"]["digest"],
+            own["simulator"]["digest"]);
+  const json fast = run(step + kFlash + "--out fast");
+  EXPECT_LT(fast["step_time_us"], own["step_time_us"]);
+  const json weft = run(step + "--set remote_memory.kind=pool --set remote_memory.chunk=64KiB --out weft");
+  EXPECT_NE(weft["simulator"]["digest"], own["simulator"]["digest"]);
+  EXPECT_FALSE(weft["memory"].contains("remote_own"));
 }
 
 TEST_F(OwnHardwareCli, ACongestionControlIsChosenByName) {
@@ -135,6 +161,13 @@ TEST_F(OwnHardwareCli, FieldsAreCheckedLikeOthers) {
                                 "accelerator.hbm.open_page.banks=1 --set "
                                 "accelerator.hbm.open_page.miss=1ms",
        {"accelerator.hbm.detail: expected a memory that sustains at least 1Mbps, got ", " of open-page"}},
+      {"an unknown remote memory",
+       "--set remote_memory.kind=flush",
+       {"weft: --set: remote_memory.kind: expected one of none, per-accelerator, per-node, pool, hierarchical, cxl, "
+        "flash, got \"flush\"; did you mean \"flash\"?"}},
+      {"what the check of a remote memory refuses",
+       std::string(kFlash) + "--set remote_memory.flash.page=128KiB",
+       {"remote_memory.flash.page: expected at most remote_memory.chunk, which is 64KiB, got 128KiB"}},
       {"an unknown congestion control",
        "--set scale_up.port.congestion=my-windw",
        {"weft: --set: scale_up.port.congestion: expected one of none, dcqcn, my-window, got "
@@ -182,6 +215,11 @@ TEST_F(OwnHardwareCli, FieldsWithoutEffectAreNamed) {
             has_no_effect("accelerator.hbm.open_page.banks", "accelerator.hbm.detail is stream"));
   EXPECT_EQ(run(command + kOpenPage + "--set accelerator.hbm.core_rate=1TB/s")["without_effect"],
             has_no_effect("accelerator.hbm.core_rate", "accelerator.hbm.detail is open-page"));
+  const std::string moves = std::string(kStep) + kOffload + "--out out ";
+  EXPECT_EQ(run(moves + kFlash + "--set remote_memory.sharers=2")["without_effect"],
+            has_no_effect("remote_memory.sharers", "remote_memory.kind is flash"));
+  EXPECT_EQ(run(moves + "--set remote_memory.kind=pool --set remote_memory.flash.dies=2")["without_effect"],
+            has_no_effect("remote_memory.flash.dies", "remote_memory.kind is pool"));
   EXPECT_EQ(run(command + kWindow + "--set nic.dcqcn.g=0.5")["without_effect"],
             has_no_effect("nic.dcqcn.g", "nic.congestion is my-window"));
   EXPECT_EQ(run(command + kFifo + "--set fabric.switch.latency=1us")["without_effect"],
@@ -195,13 +233,16 @@ TEST_F(OwnHardwareCli, DescribeAndSchemaHaveThem) {
         "| `accelerator.hbm.open_page.banks` | integer | `32` | 1 to 4096 | Rows lie in the banks in turn |",
         "| one of none, dcqcn, my-window | `\"none\"` |", "| one of model, my-nic | `\"model\"` |",
         "| `nic.my_nic.firmware` | time | `\"500ns\"` |", "| one of model, fifo | `\"model\"` |",
-        "| `fabric.switch.fifo.lookup` | time | `\"300ns\"` |", "| `nic.my_window.size` |",
-        "| `scale_up.port.my_window.size` |"}) {
+        "| `fabric.switch.fifo.lookup` | time | `\"300ns\"` |", "flash: flash that all share |",
+        "| `remote_memory.flash.dies` | integer | `64` | 1 to 65536 | Pages lie in the dies in turn |",
+        "| `nic.my_window.size` |", "| `scale_up.port.my_window.size` |"}) {
     EXPECT_NE(page.find(text), std::string::npos) << text;
   }
   const json definitions = run("describe --schema")["$defs"];
   EXPECT_EQ(definitions["hbm"]["properties"]["detail"]["enum"], (json{"stream", "bank", "open-page"}));
   EXPECT_EQ(definitions["open_page"]["properties"]["banks"]["maximum"], 4096);
+  EXPECT_EQ(definitions["remote_memory"]["properties"]["kind"]["enum"].back(), "flash");
+  EXPECT_EQ(definitions["flash"]["properties"]["dies"]["maximum"], 65536);
   EXPECT_EQ(definitions["nic"]["properties"]["congestion"]["enum"], (json{"none", "dcqcn", "my-window"}));
 }
 

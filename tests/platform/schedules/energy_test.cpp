@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "hw/memory/remote/cxl_pool.h"
 #include "platforms/jobs/collective_run.h"
 #include "sw/schedules/fsdp.h"
 #include "tests/support/kernel.h"
@@ -141,9 +142,9 @@ TEST(Energy, OfAPoolIsThatOfItsLinksAndDevices) {
   MachineConfig config;
   config.accelerators = 2;
   config.per_node = 1;
-  config.remote_memory.memory.kind = memory::RemoteKind::kCxl;
-  config.remote_memory.memory.chunk = 16_KiB;
-  memory::CxlPool::Config& pool = config.remote_memory.cxl;
+  config.remote_memory.kind = "cxl";
+  config.remote_memory.chunk = 16_KiB;
+  auto& pool = config.remote_memory.sections.of<memory::CxlPool::Config>();
   pool.sharers = 2;
   pool.path = memory::CxlPath::kFar;
   pool.link.bit = 2_pJ;
@@ -185,12 +186,12 @@ TEST(Energy, OfAPoolIsThatOfItsLinksAndDevices) {
 
 /// What draws power all the time and says nothing of it, and memory beyond without any figure.
 TEST(Energy, NamesRemoteMemoryWithoutFigures) {
-  const auto unknown = [](memory::RemoteKind kind, memory::CxlPath path, Power device, Power switches, Energy bit) {
+  const auto unknown = [](const char* kind, memory::CxlPath path, Power device, Power switches, Energy bit) {
     test::fresh_kernel();
     MachineConfig config = pair_with_figures();
-    config.remote_memory.memory.kind = kind;
-    config.remote_memory.memory.chunk = 16_KiB;
-    memory::CxlPool::Config& pool = config.remote_memory.cxl;
+    config.remote_memory.kind = kind;
+    config.remote_memory.chunk = 16_KiB;
+    auto& pool = config.remote_memory.sections.of<memory::CxlPool::Config>();
     pool.sharers = 2;
     pool.path = path;
     pool.link.bit = bit;
@@ -203,17 +204,15 @@ TEST(Energy, NamesRemoteMemoryWithoutFigures) {
   };
   using Names = std::vector<std::string>;
   using memory::CxlPath;
-  using memory::RemoteKind;
-  EXPECT_EQ(unknown(RemoteKind::kNone, CxlPath::kFar, 0_W, 0_W, 0_pJ), Names{});
-  for (const RemoteKind kind : {RemoteKind::kPerAccelerator, RemoteKind::kPerNode, RemoteKind::kPool}) {
+  EXPECT_EQ(unknown("none", CxlPath::kFar, 0_W, 0_W, 0_pJ), Names{});
+  for (const char* kind : {"per-accelerator", "per-node", "pool"}) {
     EXPECT_EQ(unknown(kind, CxlPath::kFar, 1_W, 1_W, 1_pJ), Names{"remote memory"});
   }
-  EXPECT_EQ(unknown(RemoteKind::kCxl, CxlPath::kFar, 0_W, 0_W, 0_pJ), Names{"memory pools"});
-  EXPECT_EQ(unknown(RemoteKind::kCxl, CxlPath::kFar, 0_W, 0_W, 1_pJ),
-            (Names{"idle memory expanders", "idle CXL switches"}));
-  EXPECT_EQ(unknown(RemoteKind::kCxl, CxlPath::kFar, 1_W, 0_W, 1_pJ), Names{"idle CXL switches"});
-  EXPECT_EQ(unknown(RemoteKind::kCxl, CxlPath::kFar, 0_W, 1_W, 0_pJ), Names{"idle memory expanders"});
-  EXPECT_EQ(unknown(RemoteKind::kCxl, CxlPath::kNear, 1_W, 0_W, 1_pJ), Names{});  // has none
+  EXPECT_EQ(unknown("cxl", CxlPath::kFar, 0_W, 0_W, 0_pJ), Names{"memory pools"});
+  EXPECT_EQ(unknown("cxl", CxlPath::kFar, 0_W, 0_W, 1_pJ), (Names{"idle memory expanders", "idle CXL switches"}));
+  EXPECT_EQ(unknown("cxl", CxlPath::kFar, 1_W, 0_W, 1_pJ), Names{"idle CXL switches"});
+  EXPECT_EQ(unknown("cxl", CxlPath::kFar, 0_W, 1_W, 0_pJ), Names{"idle memory expanders"});
+  EXPECT_EQ(unknown("cxl", CxlPath::kNear, 1_W, 0_W, 1_pJ), Names{});  // has none
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include "hw/memory/remote/cxl_pool.h"
+#include "hw/memory/remote/remote_memory.h"
 #include "platforms/machine/machine.h"
 #include "sw/schedules/fsdp.h"
 #include "tests/support/benches/machine_checkers.h"
@@ -15,7 +17,6 @@ namespace {
 
 using namespace literals;
 using memory::CxlPath;
-using memory::RemoteKind;
 using platforms::Machine;
 using platforms::MachineConfig;
 using schedules::Fsdp;
@@ -26,10 +27,10 @@ MachineConfig with_pool(CxlPath path) {
   MachineConfig machine;
   machine.accelerators = 4;
   machine.per_node = 2;
-  machine.remote_memory.memory.kind = RemoteKind::kCxl;
-  machine.remote_memory.memory.chunk = 16_KiB;
-  machine.remote_memory.cxl.sharers = 2;
-  machine.remote_memory.cxl.path = path;
+  machine.remote_memory.kind = "cxl";
+  machine.remote_memory.chunk = 16_KiB;
+  machine.remote_memory.sections.of<memory::CxlPool::Config>().sharers = 2;
+  machine.remote_memory.sections.of<memory::CxlPool::Config>().path = path;
   return machine;
 }
 
@@ -55,7 +56,7 @@ FsdpResult run_offloaded(Machine& machine, const FsdpConfig& workload) {
 
 struct OffloadCase {
   const char* name;
-  RemoteKind kind;
+  const char* kind;
   CxlPath path;
   int devices;
   int buffers;
@@ -68,8 +69,8 @@ class Offloaded : public testing::TestWithParam<OffloadCase> {};
 TEST_P(Offloaded, StateComesBackAsItLeft) {
   const OffloadCase& c = GetParam();
   MachineConfig config = with_pool(c.path);
-  config.remote_memory.memory.kind = c.kind;
-  config.remote_memory.cxl.devices = c.devices;
+  config.remote_memory.kind = c.kind;
+  config.remote_memory.sections.of<memory::CxlPool::Config>().devices = c.devices;
   config.data = true;
   config.stall = c.stall;
   FsdpConfig workload = offloaded();
@@ -97,12 +98,12 @@ TEST_P(Offloaded, StateComesBackAsItLeft) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Offloaded,
-                         testing::Values(OffloadCase{"Near", RemoteKind::kCxl, CxlPath::kNear, 1, 2, 0_ns},
-                                         OffloadCase{"Far", RemoteKind::kCxl, CxlPath::kFar, 3, 3, 0_ns},
-                                         OffloadCase{"FarStalled", RemoteKind::kCxl, CxlPath::kFar, 2, 2, 2000_ns},
-                                         OffloadCase{"HostStalled", RemoteKind::kPerNode, CxlPath::kNear, 1, 2, 500_ns},
-                                         OffloadCase{"EnoughSlots", RemoteKind::kCxl, CxlPath::kNear, 1, 8, 0_ns},
-                                         OffloadCase{"EverySecondBlock", RemoteKind::kCxl, CxlPath::kFar, 2, 1, 0_ns,
+                         testing::Values(OffloadCase{"Near", "cxl", CxlPath::kNear, 1, 2, 0_ns},
+                                         OffloadCase{"Far", "cxl", CxlPath::kFar, 3, 3, 0_ns},
+                                         OffloadCase{"FarStalled", "cxl", CxlPath::kFar, 2, 2, 2000_ns},
+                                         OffloadCase{"HostStalled", "per-node", CxlPath::kNear, 1, 2, 500_ns},
+                                         OffloadCase{"EnoughSlots", "cxl", CxlPath::kNear, 1, 8, 0_ns},
+                                         OffloadCase{"EverySecondBlock", "cxl", CxlPath::kFar, 2, 1, 0_ns,
                                                      models::Recompute::kSelectiveLayer}),
                          [](const auto& test) { return test.param.name; });
 
@@ -118,7 +119,7 @@ FsdpConfig four_blocks() {
 
 TEST(Offloading, IsHiddenByAFastPoolAndExposedByASlowOne) {
   MachineConfig config = with_pool(CxlPath::kNear);
-  config.remote_memory.memory.chunk = 64_KiB;
+  config.remote_memory.chunk = 64_KiB;
   config.fabric.segment = config.scale_up.fabric.segment = 64_KiB;
   FsdpConfig stays = four_blocks();
   stays.offload.activations = stays.offload.optimizer = false;
@@ -128,9 +129,9 @@ TEST(Offloading, IsHiddenByAFastPoolAndExposedByASlowOne) {
     at_home = run_offloaded(machine, stays);
   }
   test::fresh_kernel();
-  config.remote_memory.cxl.link.rate = 4000_GBps;
-  config.remote_memory.cxl.link.outstanding = 16_MiB;
-  config.remote_memory.cxl.device.rate = 8000_GBps;
+  config.remote_memory.sections.of<memory::CxlPool::Config>().link.rate = 4000_GBps;
+  config.remote_memory.sections.of<memory::CxlPool::Config>().link.outstanding = 16_MiB;
+  config.remote_memory.sections.of<memory::CxlPool::Config>().device.rate = 8000_GBps;
   config.remote_memory.dma.outstanding = 64;
   FsdpResult fast;
   {
@@ -138,7 +139,7 @@ TEST(Offloading, IsHiddenByAFastPoolAndExposedByASlowOne) {
     fast = run_offloaded(machine, four_blocks());
   }
   test::fresh_kernel();
-  config.remote_memory.cxl.link.rate = 20_GBps;
+  config.remote_memory.sections.of<memory::CxlPool::Config>().link.rate = 20_GBps;
   Machine machine(config);
   const FsdpResult slow = run_offloaded(machine, four_blocks());
 
@@ -187,7 +188,7 @@ TEST(Offloading, LetsFitWhatDoesNot) {
 
 TEST(Offloading, NamesThePoolThatIsTooSmall) {
   MachineConfig config = with_pool(CxlPath::kNear);
-  config.remote_memory.cxl.device.capacity = 2_GiB;
+  config.remote_memory.sections.of<memory::CxlPool::Config>().device.capacity = 2_GiB;
   const std::string text = refusal(config, four_blocks());
   EXPECT_NE(text.find("two moments in 32 bits in remote memory needs 3756104KiB, and 30MiB"), std::string::npos)
       << text;
@@ -198,7 +199,7 @@ TEST(Offloading, NamesThePoolThatIsTooSmall) {
 
 TEST(Offloading, HasNoCollectivesInCxlSwitches) {
   MachineConfig config = with_pool(CxlPath::kFar);
-  config.remote_memory.memory.hierarchy.in_switch = true;
+  config.remote_memory.sections.of<memory::RemoteMemory::Hierarchy>().in_switch = true;
   EXPECT_EQ(refusal(config, four_blocks()),
             "remote_memory.hierarchical.in_switch: expected false, since remote_memory.kind is cxl: only a "
             "hierarchical pool has such switches");
@@ -206,7 +207,7 @@ TEST(Offloading, HasNoCollectivesInCxlSwitches) {
 
 TEST(Offloading, NeedsRemoteMemory) {
   MachineConfig config = with_pool(CxlPath::kNear);
-  config.remote_memory.memory.kind = RemoteKind::kNone;
+  config.remote_memory.kind = "none";
   EXPECT_EQ(refusal(config, four_blocks()),
             "workload.offload.activations: expected false, since remote_memory.kind is none: there is nowhere to put "
             "it");

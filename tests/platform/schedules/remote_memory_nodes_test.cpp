@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "hw/memory/remote/cxl_pool.h"
+#include "hw/memory/remote/remote_memory.h"
 #include "platforms/machine/machine.h"
 #include "sw/schedules/graph/graph.h"
 #include "tests/support/chakra.h"
@@ -20,7 +22,6 @@ using namespace weft::literals;
 using chakra::Attribute;
 using chakra::Node;
 using chakra::NodeType;
-using memory::RemoteKind;
 using schedules::GraphConfig;
 using schedules::GraphEngine;
 
@@ -34,14 +35,14 @@ Node memory_node(std::uint64_t id, std::vector<std::uint64_t> depends, NodeType 
 }
 
 /// With remote memory at 100 GB/s and 1 us.
-MachineConfig machine_with(RemoteKind kind, int accelerators = 4, int per_node = 2) {
+MachineConfig machine_with(const char* kind, int accelerators = 4, int per_node = 2) {
   MachineConfig config;
   config.accelerators = accelerators;
   config.per_node = per_node;
   config.fabric.topology = fabric::Shape::kSwitch;
-  config.remote_memory.memory.kind = kind;
-  config.remote_memory.memory.hierarchy.groups = 4;
-  config.remote_memory.memory.hierarchy.switches = 2;
+  config.remote_memory.kind = kind;
+  config.remote_memory.sections.of<memory::RemoteMemory::Hierarchy>().groups = 4;
+  config.remote_memory.sections.of<memory::RemoteMemory::Hierarchy>().switches = 2;
   return config;
 }
 
@@ -89,7 +90,7 @@ void expect_part(const std::string& part, const std::string& text) {
 
 TEST_F(RemoteMemoryNodes, TakeTheirPlaceAmongTheOthers) {
   write({memory_node(0, {}, NodeType::kMemoryLoad, 10 << 20), memory_node(1, {0}, NodeType::kMemoryStore, 10 << 20)});
-  const Ran ran = run(machine_with(RemoteKind::kPerAccelerator), file());
+  const Ran ran = run(machine_with("per-accelerator"), file());
   // Each 1 us and 104.86 us at the memory, the HBM's latency and last chunk, and what firmware and DMA begin with.
   for (const Time time : ran.finished) {
     EXPECT_GT(time, 2 * 105'858_ns);
@@ -105,7 +106,7 @@ TEST_F(RemoteMemoryNodes, RunBesideKernelsAndCollectives) {
   write({kernel, memory_node(1, {}, NodeType::kMemoryLoad, 10 << 20),
          memory_node(2, {}, NodeType::kMemoryStore, 5 << 20),
          test::collective_node(3, chakra::CollectiveType::kAllReduce, 1 << 20)});
-  const MachineConfig config = machine_with(RemoteKind::kPerAccelerator);
+  const MachineConfig config = machine_with("per-accelerator");
   // The memory serves both: 157 us. With one at a time the store follows the load.
   GraphConfig graph;
   graph.memories = 0;
@@ -129,19 +130,37 @@ TEST_F(RemoteMemoryNodes, MoveRealBytes) {
   write(nodes);
   GraphConfig graph;
   graph.memories = 0;
-  for (const RemoteKind kind : {RemoteKind::kPerAccelerator, RemoteKind::kPerNode, RemoteKind::kPool,
-                                RemoteKind::kHierarchical, RemoteKind::kCxl}) {
+  for (const char* kind : {"per-accelerator", "per-node", "pool", "hierarchical", "cxl"}) {
     MachineConfig config = machine_with(kind);
-    config.remote_memory.cxl.sharers = 2;
+    config.remote_memory.sections.of<memory::CxlPool::Config>().sharers = 2;
     config.data = true;
-    config.remote_memory.memory.chunk = 4_KiB;
+    config.remote_memory.chunk = 4_KiB;
     for (const Time stall : {Time(), 3_us}) {
       config.stall = stall;
       const Ran ran = run(config, file(), true, graph);
-      EXPECT_EQ(ran.wrong, 0) << name_of(kind);
+      EXPECT_EQ(ran.wrong, 0) << kind;
       EXPECT_EQ(ran.transfers, 48u);
       EXPECT_EQ(run(config, file(), true, graph).digest, ran.digest);
     }
+  }
+}
+
+/// The engine that moves them speaks to an accelerator's memory as its other masters do, whatever is at the other end.
+TEST_F(RemoteMemoryNodes, MoveRealBytesOfMemoryToTheBank) {
+  write({memory_node(0, {}, NodeType::kMemoryStore, 70'000), memory_node(1, {}, NodeType::kMemoryLoad, 50'000)});
+  for (const char* kind : {"per-accelerator", "hierarchical", "cxl"}) {
+    MachineConfig config = machine_with(kind);
+    config.remote_memory.sections.of<memory::CxlPool::Config>().sharers = 2;
+    config.remote_memory.chunk = 4_KiB;
+    config.data = true;
+    config.accelerator.hbm.stacks.count = 5;
+    config.accelerator.hbm.stacks.channels = 8;
+    config.accelerator.hbm.capacity = 40_GiB;
+    config.accelerator.hbm.rate = 1280_GBps;
+    config.accelerator.hbm.detail = "bank";
+    const Ran ran = run(config, file());
+    EXPECT_EQ(ran.wrong, 0) << kind;
+    EXPECT_EQ(ran.transfers, 8u) << kind;
   }
 }
 
@@ -157,10 +176,10 @@ TEST_F(RemoteMemoryNodes, GatherAndReduceInTheSwitches) {
   for (int rank = 0; rank < 4; ++rank) {
     write(rank == 1 || rank == 2 ? members : everybody, "g." + std::to_string(rank) + ".et");
   }
-  MachineConfig config = machine_with(RemoteKind::kHierarchical);
+  MachineConfig config = machine_with("hierarchical");
   config.data = true;
-  config.remote_memory.memory.chunk = 4_KiB;
-  config.remote_memory.memory.hierarchy.in_switch = true;
+  config.remote_memory.chunk = 4_KiB;
+  config.remote_memory.sections.of<memory::RemoteMemory::Hierarchy>().in_switch = true;
   GraphConfig graph;
   graph.memories = 0;
   for (const Time stall : {Time(), 3_us}) {
@@ -175,10 +194,10 @@ TEST_F(RemoteMemoryNodes, GatherAndReduceInTheSwitches) {
 }
 
 TEST_F(RemoteMemoryNodes, SayWhatIsWrong) {
-  MachineConfig none = machine_with(RemoteKind::kNone);
+  MachineConfig none = machine_with("none");
   const Node load = memory_node(0, {}, NodeType::kMemoryLoad, 1000);
   expect_part("w.0.et: node 0 'n0' moves remote memory, which this machine does not have", error_of(none, load));
-  const MachineConfig pool = machine_with(RemoteKind::kPool);
+  const MachineConfig pool = machine_with("pool");
   Node without = load;
   without.attributes.clear();
   expect_part("node 0 'n0' has no tensor_size", error_of(pool, without));
@@ -187,8 +206,8 @@ TEST_F(RemoteMemoryNodes, SayWhatIsWrong) {
   expect_part("in_switch: expected a boolean", error_of(pool, number));
   const Node gather = memory_node(0, {}, NodeType::kMemoryLoad, 1000, true);
   expect_part("expected remote_memory.hierarchical.in_switch", error_of(pool, gather));
-  MachineConfig switches = machine_with(RemoteKind::kHierarchical);
-  switches.remote_memory.memory.hierarchy.in_switch = true;
+  MachineConfig switches = machine_with("hierarchical");
+  switches.remote_memory.sections.of<memory::RemoteMemory::Hierarchy>().in_switch = true;
   expect_part("is of group \"trio\", which neither the metadata of the trace nor the workload's groups name",
               error_of(switches, memory_node(0, {}, NodeType::kMemoryLoad, 1000, true, "trio")));
   expect_part("to which rank 0 does not belong",
@@ -201,8 +220,8 @@ TEST_F(RemoteMemoryNodes, SayWhatIsWrong) {
 }
 
 TEST_F(RemoteMemoryNodes, NeedAPartForEach) {
-  MachineConfig config = machine_with(RemoteKind::kPool);
-  config.remote_memory.memory.capacity = 3_MiB;
+  MachineConfig config = machine_with("pool");
+  config.remote_memory.capacity = 3_MiB;
   try {
     const Machine machine(config);
     FAIL();
@@ -219,16 +238,16 @@ TEST_F(RemoteMemoryNodes, NeedAPartForEach) {
 TEST_F(RemoteMemoryNodes, ComeInTheOrderOfAstraSimsProbes) {
   struct Probe {
     const char* name;
-    RemoteKind kind;
+    const char* kind;
     std::int64_t first_ns;  ///< of ASTRA-sim, commit 518bd51, with 1 us and 100 GB/s
     std::int64_t last_ns;
     int sharers;
     bool computes;  ///< 5 us after the load
   };
-  const Probe all[] = {{"memload8", RemoteKind::kPerAccelerator, 11485, 11485, 1, false},
-                       {"memload8", RemoteKind::kPool, 11485, 91880, 8, false},
-                       {"memload_comp8", RemoteKind::kPerAccelerator, 16485, 16485, 1, true},
-                       {"memload_comp8", RemoteKind::kPerNode, 16485, 50940, 4, true}};
+  const Probe all[] = {{"memload8", "per-accelerator", 11485, 11485, 1, false},
+                       {"memload8", "pool", 11485, 91880, 8, false},
+                       {"memload_comp8", "per-accelerator", 16485, 16485, 1, true},
+                       {"memload_comp8", "per-node", 16485, 50940, 4, true}};
   for (const Probe& probe : all) {
     SCOPED_TRACE(probe.name);
     std::vector<Node> nodes = {memory_node(0, {}, NodeType::kMemoryLoad, 1 << 20)};

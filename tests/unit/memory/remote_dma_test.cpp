@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "hw/memory/hbm.h"
+#include "hw/memory/remote/remote_memory.h"
 #include "tests/support/benches/sockets.h"
 #include "tests/support/reports.h"
 

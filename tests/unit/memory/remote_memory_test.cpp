@@ -174,7 +174,6 @@ TEST(RemoteMemory, RefusesConfigurationsThatCannotBe) {
   EXPECT_EQ(path_of(config), "remote_memory.hierarchical.in_switch");
   config = pool(3, 4, 100_GBps, 100_GBps, 100_GBps);
   EXPECT_EQ(path_of(config), "remote_memory.hierarchical.groups");
-  EXPECT_EQ(path_of(flat(RemoteKind::kNone)), "remote_memory.kind");
 }
 
 TEST(RemoteMemory, AnswersOneAtATime) {
