@@ -110,12 +110,22 @@ void Accelerator::on_event(Time now, std::uint32_t tag, std::uint64_t data) {
       break;
     case kCopyMemory:
       if (const auto slot = copy_master_.on_event(now, data)) {
+        mark(CauseKind::kCopy, copies_[*slot].moved);
         dispatcher_.post(std::max(now, copies_[*slot].moved), *this, kCopied, *slot);
       }
       break;
     default:
       next_slice(now, static_cast<std::uint32_t>(data));
   }
+}
+
+CauseKind Accelerator::cause(std::uint32_t tag) const {
+  return tag == kArrive ? CauseKind::kLaunch : CauseKind::kMemory;
+}
+
+void Accelerator::mark(CauseKind kind, Time until) const {
+  if (dispatcher_.causes() != nullptr) [[unlikely]]
+    dispatcher_.causes()->mark(kind, until, Dispatcher::place_of(*this));
 }
 
 void Accelerator::accept(Time now, const Command& command) {
@@ -296,10 +306,13 @@ void Accelerator::start_kernel(Time now, std::uint32_t stream, std::int64_t core
   const std::int64_t length = std::max(command.compute_ps, moving.count());
   kernel.slices = std::clamp<std::int64_t>(length / slice + (length % slice != 0 ? 1 : 0), 1, kMostSlices);
   const Time start = now + Time(command.launch_ps) + stall_.next();
+  if (Causes* const causes = dispatcher_.causes(); causes != nullptr) [[unlikely]]
+    causes->set_context(causes->context(command.label != nullptr ? command.label : "kernel", true));
   kernel.computing_from = start;
   kernel.wave_from = start;
   request_slice(kernel, start);
   if (kernel.slices > 1) request_slice(kernel, start);
+  mark(CauseKind::kLaunch, start);
   expect_slice(static_cast<std::uint32_t>(slot - running_.begin()), start + slice_length(kernel, 0));
 }
 
@@ -307,7 +320,9 @@ void Accelerator::expect_slice(std::uint32_t slot, Time computed) {
   Running& kernel = running_[slot];
   const Time ready = kernel.memory_ready[kernel.done % 2];
   kernel.computed = ready == kNever ? computed : kNever;
-  if (ready != kNever) dispatcher_.post(std::max(computed, ready), *this, kSlice, slot);
+  if (ready == kNever) return;
+  mark(CauseKind::kKernel, computed);
+  dispatcher_.post(std::max(computed, ready), *this, kSlice, slot);
 }
 
 Time Accelerator::slice_length(const Running& kernel, std::int64_t slice) const {
@@ -366,7 +381,10 @@ void Accelerator::next_slice(Time now, std::uint32_t slot) {
     kernel.late = 0;
     grant_cores(now);
     const Time end = kernel.late_from == kNever ? now : kernel.late_from + (now - kernel.computing_from);
-    if (end > now) return dispatcher_.post(end, *this, kSlice, slot);
+    if (end > now) {
+      mark(CauseKind::kKernel, end);
+      return dispatcher_.post(end, *this, kSlice, slot);
+    }
   }
   const Command command = streams_[kernel.stream].queue.front();
   count_busy(now);
@@ -386,34 +404,6 @@ void Accelerator::next_slice(Time now, std::uint32_t slot) {
   start_kernels(now);
 }
 
-void Accelerator::count(Time now, const Running& kernel, const Command& command) {
-  ++counters_.kernels;
-  counters_.computing += Time(command.compute_ps);
-  counters_.energy += command.energy;
-  if (command.cached > 0) {
-    counters_.cached_bytes += static_cast<std::int64_t>(command.cached);
-    counters_.missed_bytes += static_cast<std::int64_t>(std::min(command.cached, command.read + command.written));
-  }
-  if (command.read + command.written == 0) {
-    counters_.taken += now - kernel.began;
-    counters_.calculated += Time(command.launch_ps + scaled(command.compute_ps, pace_, kEvenPace));
-    return;
-  }
-  const std::uint32_t kind = kinds_.number(command);
-  if (kind == KernelKinds::kMost) {
-    ++counters_.of_no_kind;
-    return;
-  }
-  if (counters_.of_kind.size() <= kind) counters_.of_kind.resize(kind + 1);
-  ++counters_.of_kind[kind];
-  counters_.taken += now - kernel.began;
-}
-
-void Accelerator::count_busy(Time now) {
-  if (free_cores_ < config_.compute.sms) counters_.busy += now - counted_;
-  counted_ = now;
-}
-
 void Accelerator::queue_copy(Time now, const Command& command) {
   const std::uint32_t slot = copies_.take();
   copies_[slot] = {command, Time()};
@@ -428,6 +418,7 @@ void Accelerator::start_copy(Time now, std::uint32_t slot) {
   counters_.copied_bytes += static_cast<std::int64_t>(command.bytes);
   const Time start = now + (command.flags == Flags::kNone ? config_.copy_overhead : Time()) + stall_.next();
   under_way.moved = start + copy_time_(static_cast<std::int64_t>(with_flags(command.bytes, command.flags)));
+  mark(CauseKind::kCopy, under_way.moved);
   if (command.flags == Flags::kWords) return dispatcher_.post(under_way.moved, *this, kCopied, slot);
   // The time of the traffic; what it carries, if anything, moves when it is done. What is written comes behind what is
   // read, of which it may take the place.

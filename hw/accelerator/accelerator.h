@@ -146,6 +146,7 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
   [[nodiscard]] std::vector<std::string> left_over() const;
 
   void on_event(Time now, std::uint32_t tag, std::uint64_t data) override;
+  [[nodiscard]] CauseKind cause(std::uint32_t tag) const override;
 
  private:
   void end_of_elaboration() override {
@@ -186,6 +187,7 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
   };
 
   bool write_command(const void* data, std::uint32_t bytes, Time at);
+  void mark(CauseKind kind, Time until) const;
   void accept(Time now, const Command& command);
   void advance(Time now, std::uint32_t stream);
   void start_kernels(Time now);

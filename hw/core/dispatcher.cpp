@@ -38,6 +38,11 @@ Dispatcher::Dispatcher(sc_core::sc_module_name name)
 
 Dispatcher::~Dispatcher() = default;
 
+Causes& Dispatcher::keep_causes() {
+  if (causes_ == nullptr) causes_ = std::make_unique<Causes>();
+  return *causes_;
+}
+
 void Dispatcher::attach(EventTarget& target, std::string name) {
   names_.emplace_back(std::move(name), &target);
 }
@@ -56,6 +61,12 @@ void Dispatcher::end_of_elaboration() {
     }
     names_[i].second->order_ = i << kTagBits;
     targets_.push_back(names_[i].second);
+  }
+  if (causes_ != nullptr) {
+    std::vector<std::string> names;
+    for (const auto& [name, target] : names_) names.push_back(name);
+    causes_->begin_run(std::move(names),
+                       [this](std::uint32_t target, std::uint32_t tag) { return targets_[target]->cause(tag); });
   }
   names_.clear();
   names_.shrink_to_fit();
@@ -217,7 +228,7 @@ void Dispatcher::enter_slot(std::int64_t slot) {
   const std::size_t head = head_of(slot);
   for (std::uint32_t index = heads_[head]; index != kNil;) {
     Node& node = nodes_[index];
-    __builtin_prefetch(reinterpret_cast<const void*>(node.event.data));
+    __builtin_prefetch(behind(node.event.data));
     append_to_batch(node.event);
     const std::uint32_t next = node.next;
     node.next = free_;
@@ -232,7 +243,7 @@ void Dispatcher::enter_slot(std::int64_t slot) {
     ahead_ = kNil;
     if (next_slot_ != kNoSlot) {
       const Event& next = nodes_[heads_[head_of(next_slot_)]].event;
-      targets_[next.target()]->prepare(next.tag(), next.data);
+      targets_[next.target()]->prepare(next.tag(), posted_data(next));
     }
   } else {
     ahead_ = heads_[head_of(slot + 1)];
@@ -283,12 +294,15 @@ void Dispatcher::sort_long_batch() {
 
 inline void Dispatcher::prepare_batch() {
   const Event& soon = batch_[cursor_ + kLookAgain];
-  targets_[soon.target()]->prepare_more(soon.tag(), soon.data);
+  targets_[soon.target()]->prepare_more(soon.tag(), posted_data(soon));
   if (cursor_ + kLookAhead >= batch_size_) return;
   const Event& later = batch_[cursor_ + kLookAhead];
-  targets_[later.target()]->prepare(later.tag(), later.data);
+  targets_[later.target()]->prepare(later.tag(), posted_data(later));
   if (cursor_ + kFetchTarget >= batch_size_) return;
-  const auto* target = reinterpret_cast<const std::byte*>(targets_[batch_[cursor_ + kFetchTarget].target()]);
+  const Event& fetched = batch_[cursor_ + kFetchTarget];
+  if (causes_ != nullptr) [[unlikely]]
+    __builtin_prefetch(causes_->address_of(fetched.data));
+  const auto* target = reinterpret_cast<const std::byte*>(targets_[fetched.target()]);
   __builtin_prefetch(target);
   __builtin_prefetch(target + 64);
   __builtin_prefetch(target + 128);
@@ -341,7 +355,13 @@ void Dispatcher::run_events() {
     digest_ = (digest_ ^ (static_cast<std::uint64_t>(time) * 0x9e3779b97f4a7c15ULL + identity)) * 0xff51afd7ed558ccdULL;
     prefetch_ahead();
     if (cursor_ + kLookAgain < batch_size_) prepare_batch();
-    targets_[event.target()]->on_event(Time(time), event.tag(), event.data);
+    EventTarget& target = *targets_[event.target()];
+    if (causes_ == nullptr) [[likely]] {
+      target.on_event(Time(time), event.tag(), event.data);
+    } else {
+      target.on_event(Time(time), event.tag(), causes_->begin(event.data));
+      causes_->end(handled_ == disregarded_);
+    }
     if ((handled_ & progress_mask_) == 0 && progress_) call(progress_);
   }
   running_ = false;

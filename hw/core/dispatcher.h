@@ -12,6 +12,7 @@
 #include <systemc>
 #include <vector>
 
+#include "hw/core/cause/causes.h"
 #include "hw/core/quantity.h"
 
 namespace weft {
@@ -33,6 +34,9 @@ class alignas(64) EventTarget {
   virtual void prepare(std::uint32_t /*tag*/, std::uint64_t /*data*/) {}
   /// Called when what `prepare` has fetched should be here, a little before the event: a chance to follow pointers.
   virtual void prepare_more(std::uint32_t /*tag*/, std::uint64_t /*data*/) {}
+
+  /// What the time before an event goes to, as far as nobody has marked it.
+  [[nodiscard]] virtual CauseKind cause(std::uint32_t /*tag*/) const { return CauseKind::kOther; }
 
  protected:
   EventTarget() = default;
@@ -72,6 +76,8 @@ class Dispatcher final : public sc_core::sc_module {
   void post(Time when, const EventTarget& target, std::uint32_t tag, std::uint64_t data = 0) {
     assert(tag >> kTagBits == 0);
     const auto ps = static_cast<std::uint64_t>(when.count());
+    if (causes_ != nullptr) [[unlikely]]
+      data = causes_->posted(when.count(), static_cast<std::uint32_t>(target.order_ >> kTagBits), tag, data);
     const Event event{(ps & kSlotMask) << (kTargetBits + kTagBits) | target.order_ | tag, data};
     const std::int64_t slot = when.count() >> kSlotBits;
     ++posted_;
@@ -80,6 +86,15 @@ class Dispatcher final : public sc_core::sc_module {
     } else {
       post_elsewhere(event, slot, target);
     }
+  }
+
+  /// From here on the critical path is kept. Before the modules are made.
+  Causes& keep_causes();
+  /// Null if it is not.
+  [[nodiscard]] Causes* causes() const { return causes_.get(); }
+  /// The number of a target in the order of all, which is its place as a cause. From the end of elaboration on.
+  [[nodiscard]] static Causes::Place place_of(const EventTarget& target) {
+    return static_cast<Causes::Place>(target.order_ >> kTagBits);
   }
 
   /// Notifies an sc_event at `when`, and sees to it that the kernel gets there before any later event of this queue.
@@ -169,10 +184,17 @@ class Dispatcher final : public sc_core::sc_module {
   void prefetch_ahead() {  // one more of the next slot's events, at each event of this one
     if (ahead_ == kNil) return;
     const Node& node = nodes_[ahead_];
-    __builtin_prefetch(reinterpret_cast<const void*>(node.event.data));
+    __builtin_prefetch(behind(node.event.data));
     __builtin_prefetch(targets_[node.event.target()]);
     ahead_ = node.next;
     if (ahead_ != kNil) __builtin_prefetch(&nodes_[ahead_]);
+  }
+  /// What an event's data points to, or what is remembered of it.
+  [[nodiscard]] const void* behind(std::uint64_t data) const {
+    return causes_ == nullptr ? reinterpret_cast<const void*>(data) : causes_->address_of(data);
+  }
+  [[nodiscard]] std::uint64_t posted_data(const Event& event) const {
+    return causes_ == nullptr ? event.data : causes_->data_of(event.data);
   }
   [[nodiscard]] std::int64_t time_of(const Event& event) const {
     return (current_slot_ << kSlotBits) + event.time_in_slot();
@@ -211,6 +233,7 @@ class Dispatcher final : public sc_core::sc_module {
   std::vector<std::pair<std::string, EventTarget*>> names_;
   std::vector<EventTarget*> targets_;
 
+  std::unique_ptr<Causes> causes_;
   std::int64_t now_ = 0;
   std::int64_t before_ = 0;  // when the event before this one was
   std::int64_t last_change_ = 0;

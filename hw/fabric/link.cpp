@@ -33,6 +33,7 @@ Transmitter::Transmitter(Dispatcher& dispatcher, const LinkConfig& config, const
   if (stalls_) extra().stall = Stall(stall, name);
   if (config.replay) extra().replay = true;
   if (shares_) extra().shared = config.shared.count();
+  if (dispatcher.causes() != nullptr) extra().place = dispatcher.causes()->place(name);
 }
 
 void Transmitter::make_lanes() {
@@ -220,6 +221,10 @@ Time Transmitter::send(Packet& packet, Time ready) {
   Phase phase = Phase::kPacket;
   if (records_) [[unlikely]]
     extra_->waves->packet(packet, head, length);
+  if (Causes* const causes = dispatcher_.causes(); causes != nullptr) [[unlikely]] {
+    causes->mark(CauseKind::kQueue, head, place());
+    causes->mark(CauseKind::kPropagation, head + propagation_, place());
+  }
   peer_->nb_transport_fw(packet, phase, delay);
   return free_at_;
 }
@@ -255,6 +260,8 @@ std::int64_t Transmitter::credit_missing() {
 void Transmitter::wake(Time at) {
   if (!waiting_) return;
   waiting_ = false;
+  if (dispatcher_.causes() != nullptr) [[unlikely]]
+    dispatcher_.causes()->mark(CauseKind::kCredit, at, place());
   dispatcher_.post(at, owner_, tag_);
 }
 

@@ -160,6 +160,8 @@ class alignas(64) Transmitter final : public Backward {
   /// Tells what its pins would show (LinkWaves), if anybody wants that. Before the run.
   void record(Waves& waves, const std::string& scope);
 
+  /// The name of this link for Causes, if they are kept.
+  [[nodiscard]] Causes::Place place() const { return extra_->place; }
   [[nodiscard]] const ForwardCall* peer() const { return peer_; }
   void prefetch() const {
     __builtin_prefetch(this);
@@ -224,6 +226,7 @@ class alignas(64) Transmitter final : public Backward {
     bool replay = false;
     std::int64_t shared = 0;  ///< of the buffer, between all lanes
     Events events;
+    Causes::Place place = 0;
   };
 
   Lane& lane(int index) {

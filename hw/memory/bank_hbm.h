@@ -188,6 +188,7 @@ class BankHbm final : public Memory, public EventTarget {
   };
 
   void on_event(Time now, std::uint32_t tag, std::uint64_t data) override;
+  [[nodiscard]] CauseKind cause(std::uint32_t /*tag*/) const override { return CauseKind::kMemory; }
   void post(Time when, std::uint32_t kind, const Port& port, Transaction* transaction = nullptr);
 
   Transaction* begin(tlm::tlm_generic_payload& payload, Port& port, Time at);

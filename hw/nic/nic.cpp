@@ -136,6 +136,34 @@ tlm::tlm_sync_enum Nic::Fabric::nb_transport_fw(Packet& packet, fabric::Phase& /
   return tlm::TLM_ACCEPTED;
 }
 
+CauseKind Nic::cause(std::uint32_t tag) const {
+  switch (tag) {
+    case kArrive:
+      return CauseKind::kSerialisation;
+    case kPosted:
+    case kAcknowledged:
+      return CauseKind::kPropagation;
+    case kPump:
+    case kPace:
+      return CauseKind::kInjection;
+    case kCredit:
+      return CauseKind::kCredit;
+    case kResume:
+    case kTimeout:
+    case kGap:
+    case kResponseGap:
+      return CauseKind::kRecovery;
+    case kContext:
+    case kFetch:
+    case kEntries:
+      return CauseKind::kHostLink;
+    case kMemory:
+      return CauseKind::kMemory;
+    default:
+      return CauseKind::kNic;
+  }
+}
+
 void Nic::prepare(std::uint32_t tag, std::uint64_t data) {
   __builtin_prefetch(&engine_free_);
   __builtin_prefetch(&wire_);
@@ -241,6 +269,8 @@ void Nic::complete(QueuePair& pair, const Completion& entry, Time at) {
 }
 
 void Nic::write_entry(std::uint64_t address, const Completion& entry, Time at) {
+  if (dispatcher_.causes() != nullptr) [[unlikely]]
+    dispatcher_.causes()->mark(CauseKind::kHostLink, at, Dispatcher::place_of(*this));
   write_through(address >= kNear ? *near_target_ : *completion_target_, memory_.payload(), address, &entry,
                 sizeof entry, at - dispatcher_.now());
 }

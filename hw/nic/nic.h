@@ -202,6 +202,7 @@ class Nic final : public AnyNic, public EventTarget {
   [[nodiscard]] std::vector<std::string> failures() override;
 
   void on_event(Time now, std::uint32_t tag, std::uint64_t data) override;
+  [[nodiscard]] CauseKind cause(std::uint32_t tag) const override;
   void prepare(std::uint32_t tag, std::uint64_t data) override;
   void prepare_more(std::uint32_t tag, std::uint64_t data) override;
 
@@ -315,6 +316,7 @@ class Nic final : public AnyNic, public EventTarget {
   void pump(Time now);
   /// Whether what is read ahead can be given to the link so long before it leaves: nothing that comes later would go
   /// before it. That is half of `read_ahead` at the most, beside which as much may be read.
+  void mark_wait(Time at, Time credit);
   [[nodiscard]] bool may_go_ahead(Time ahead) const;
   void pump_loop(Time now);
   /// The first packet of a way leaves.

@@ -213,6 +213,8 @@ void Nic::pump(Time now) {
     Time at = std::max(transmitter_.free_at(), credit);
     if (!is_control) at = std::max(at, wire_.fetched.front().ready);
     at = std::max(at, now);
+    if (dispatcher_.causes() != nullptr && at > now) [[unlikely]]
+      mark_wait(at, credit);
     if (at > now && (credit > now || !may_go_ahead(at - now))) return arm(at, packet);
     take_first(now, wire_);
     if (probe_ != nullptr) [[unlikely]]
@@ -220,6 +222,15 @@ void Nic::pump(Time now) {
     transmitter_.send(*packet, at);
     fill(now, wire_);
   }
+}
+
+/// The first packet goes at `at`: when the one before it has left, when there is credit, or when its bytes are here.
+void Nic::mark_wait(Time at, Time credit) {
+  CauseKind kind = CauseKind::kHostLink;
+  if (at == transmitter_.free_at()) kind = CauseKind::kSerialisation;
+  if (at == credit) kind = CauseKind::kCredit;
+  const bool on_link = kind != CauseKind::kHostLink;
+  dispatcher_.causes()->mark(kind, at, on_link ? transmitter_.place() : Dispatcher::place_of(*this));
 }
 
 bool Nic::may_go_ahead(Time ahead) const {

@@ -11,8 +11,6 @@
 namespace weft::platforms {
 namespace {
 
-constexpr std::size_t kWidth = 120;  ///< of a terminal
-
 /// The words of its first line.
 std::string first_line(const std::string& text, std::size_t indent) {
   constexpr std::size_t kDots = 3;
@@ -22,21 +20,6 @@ std::string first_line(const std::string& text, std::size_t indent) {
 }
 
 }  // namespace
-
-std::string wrapped(const std::string& text, std::size_t indent) {
-  std::istringstream words(text);
-  std::string lines;
-  std::size_t column = indent;
-  for (std::string word; words >> word;) {
-    if (column > indent && column + 1 + word.size() > kWidth) {
-      lines += "\n" + std::string(indent, ' ');
-      column = indent;
-    }
-    lines += (column > indent ? " " : "") + word;
-    column += (column > indent ? 1 : 0) + word.size();
-  }
-  return lines;
-}
 
 void ListingOptions::add_name_to(const Arguments& app, const std::string& doc, const std::string& value) {
   app.add_option("NAME", name, doc).type_name(value);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "platforms/cli/arguments.h"
+#include "platforms/results/format.h"
 
 /// Lists of what there is, for a terminal.
 namespace weft::platforms {
@@ -22,9 +23,6 @@ struct ListingOptions {
 
 /// Names alone, a line each.
 void print_names(const std::vector<std::string>& names);
-
-/// In lines of at most a terminal's width, those that follow indented by `indent`.
-std::string wrapped(const std::string& text, std::size_t indent);
 
 /// A line for each row: its cells in columns, and of the last one as much as fits, with "..." where that is not all.
 std::string listed(const std::vector<std::vector<std::string>>& rows);

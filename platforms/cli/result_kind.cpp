@@ -86,6 +86,8 @@ bool is_of(ResultKind kind, const Beginning& file) {
       return has_members(file, {"weft", "file", "platform"});
     case ResultKind::kSummary:
       return has_members(file, {"weft", "platform", "workload"});
+    case ResultKind::kWhy:
+      return has_members(file, {"weft", "until_ps", "pieces"});
     case ResultKind::kLinkTable:
       return text.starts_with("link,utilisation,");
     case ResultKind::kEndTable:
@@ -146,6 +148,8 @@ std::string_view describe(ResultKind kind) {
       return "the configuration of a run of Weft";
     case ResultKind::kSummary:
       return "the summary of a run of Weft";
+    case ResultKind::kWhy:
+      return "the critical path of a run of Weft";
     case ResultKind::kLinkTable:
       return "links.csv of a run of Weft";
     case ResultKind::kEndTable:

@@ -13,6 +13,7 @@ namespace weft::platforms {
 enum class ResultKind : std::uint8_t {
   kConfiguration,  ///< config.json of a run
   kSummary,        ///< summary.json
+  kWhy,            ///< why.json
   kLinkTable,      ///< links.csv
   kEndTable,       ///< ends.csv
   kPicture,        ///< network.svg, timeline.svg, and those of weft topology

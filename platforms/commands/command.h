@@ -27,6 +27,7 @@ Command platforms_command(const Arguments& parent);
 Command parts_command(const Arguments& parent);
 Command import_command(const Arguments& parent);
 Command workload_command(const Arguments& parent);
+Command why_command(const Arguments& parent);
 Command vcd_command(const Arguments& parent);
 Command describe_command(const Arguments& parent);
 Command models_command(const Arguments& parent);

@@ -37,6 +37,7 @@
 #include "platforms/results/stopwatch.h"
 #include "platforms/results/summary.h"
 #include "platforms/results/version.h"
+#include "platforms/results/why.h"
 #include "platforms/results/write_file.h"
 #include "traces/chakra/groups.h"
 
@@ -259,6 +260,13 @@ int run_machine(const RunOptions& options, Platform& platform) {
   if (machine.network().switch_count() <= kMostSwitches) {
     write_file(folder / "network.svg", to_svg(machine.network().topology(), network_heat(machine, span, links_since)));
   }
+  std::string why_told;
+  if (options.platform.why) {
+    ordered_json why = {{"weft", version_json()}, {"left_out_us", to_us(left_out.time())}};
+    why.update(why_summary(machine, prepared ? prepared->at : Time(), end));
+    write_file(folder / "why.json", why.dump(1) + "\n");
+    why_told = "\n" + why_text(why);
+  }
   std::string told;
   std::string remarks_on_links;
   std::optional<KernelTimes> kernels;
@@ -287,6 +295,7 @@ int run_machine(const RunOptions& options, Platform& platform) {
     if (!remarks_on_links.empty()) print("\n" + remarks_on_links);
     if (const std::string text = idle->text(); !text.empty()) print("\n" + text + "\n");
     const ordered_json& simulator = summary["simulator"];
+    print(why_told);
     print(fmt::format("\n{:.1f} M events, {:.1f} M hops in {:.1f} s, {:.1f} s of processor time\nwrote {}{}\n",
                       simulator["events"].get<double>() * 1e-6, simulator["hops"].get<double>() * 1e-6,
                       simulator["wall_s"].get<double>(), simulator["cpu_s"].get<double>(),
@@ -299,6 +308,7 @@ int run_machine(const RunOptions& options, Platform& platform) {
 int run(const RunOptions& options) {
   if (is_analytical(options.platform)) {
     if (options.estimate) throw UsageError("--estimate: expected a machine of modules; this network takes seconds");
+    if (options.platform.why) throw UsageError("--why: expected a machine of modules, got an analytical network");
     options.waves.refuse_without_modules();
     return run_analytical({options.platform, options.out, options.timeline, options.timeline_ranks, options.json});
   }
@@ -357,6 +367,7 @@ Command run_command(const Arguments& parent) {
                "Leave out blocks that repeat those before them, within 0.2 % (--set steady.tolerance=0.002)");
   app.add_flag("--verify-steady", options->verify_steady,
                "Simulate what would be left out, and report how far off the result would have been");
+  app.add_flag("--why", options->platform.why, "Keep the critical path: where the time of the run goes, exactly");
   app.add_flag("--estimate", options->estimate,
                "Run for some seconds, write nothing, and print what processor time and memory the whole run takes");
   app.add_option("--trial", options->trial, "Seconds of processor time that --estimate runs for")

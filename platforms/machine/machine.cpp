@@ -147,6 +147,7 @@ Machine::Machine(const MachineConfig& config, std::optional<std::uint32_t> shuff
   fit_read_ahead(config_.nic, *network_plan_, nic::NicConfig::kLeastReadAhead);
   if (node_plan_) fit_read_ahead(config_.scale_up.port, *node_plan_, kLeastOfPort);
   dispatcher_ = std::make_unique<Dispatcher>("dispatcher");
+  if (config.why) dispatcher_->keep_causes();
   std::vector<Step> all = steps();
   if (shuffle) std::shuffle(all.begin(), all.end(), std::mt19937(*shuffle));
   for (const Step& build : all) build();

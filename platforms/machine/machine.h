@@ -79,6 +79,7 @@ struct MachineConfig {
   Time stall;
   schedules::SteadyConfig steady;
   bool data = false;
+  bool why = false;  ///< the critical path is kept
 
   MachineConfig() { dpa.cores = 0; }
 
@@ -119,6 +120,8 @@ class Machine {
   std::vector<firmware::Rank*> ranks();
 
   Dispatcher& dispatcher() { return *dispatcher_; }
+  /// Null unless `why` is set.
+  [[nodiscard]] const Causes* causes() const { return dispatcher_->causes(); }
   accelerator::Accelerator& accelerator(int index) { return *accelerators_[static_cast<std::size_t>(index)]; }
   memory::Memory& memory(int index) { return *memories_[static_cast<std::size_t>(index)]; }
   /// Null where there is none.

@@ -118,6 +118,7 @@ Platform::Platform(const PlatformOptions& options)
   description_ = root.get<std::string>("description", "");
   root.read(machine_);
   machine_.data = options.data;
+  machine_.why = options.why;
 }
 
 std::vector<IdleFields> Platform::replaced() const {

@@ -26,6 +26,7 @@ struct PlatformOptions {
   std::optional<std::int64_t> seed;
   std::vector<OptionValue> by_option;  ///< which come last
   bool data = false;
+  bool why = false;  ///< keep the critical path
 };
 
 /// The file that a user means: the path itself, or the name of a platform of the catalogue. Throws InputError.

@@ -6,10 +6,15 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 namespace weft::platforms {
 
 using nlohmann::ordered_json;
+
+namespace {
+constexpr std::size_t kTerminalWidth = 120;
+}  // namespace
 
 std::string in_columns(const std::vector<std::vector<std::string>>& lines) {
   std::vector<std::size_t> widths;
@@ -27,6 +32,21 @@ std::string in_columns(const std::vector<std::vector<std::string>>& lines) {
     text += row + "\n";
   }
   return text;
+}
+
+std::string wrapped(const std::string& text, std::size_t indent) {
+  std::istringstream words(text);
+  std::string lines;
+  std::size_t column = indent;
+  for (std::string word; words >> word;) {
+    if (column > indent && column + 1 + word.size() > kTerminalWidth) {
+      lines += "\n" + std::string(indent, ' ');
+      column = indent;
+    }
+    lines += (column > indent ? " " : "") + word;
+    column += (column > indent ? 1 : 0) + word.size();
+  }
+  return lines;
 }
 
 std::string short_number(double value) {

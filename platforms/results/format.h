@@ -14,6 +14,9 @@ namespace weft::platforms {
 /// Cells in columns, two blanks apart: the first one left-aligned, the others right-aligned.
 std::string in_columns(const std::vector<std::vector<std::string>>& lines);
 
+/// In lines of at most a terminal's width, those that follow indented by `indent`.
+std::string wrapped(const std::string& text, std::size_t indent);
+
 /// Three significant decimals, for people.
 std::string short_number(double value);
 /// The time with a unit that suits it: "1.24 ms".

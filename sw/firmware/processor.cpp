@@ -21,6 +21,18 @@ constexpr std::uint32_t kHanded = 4;
 /// Once round a loop that reads the owner bit of a completion.
 constexpr Work kPollLoop = {.instructions = 4, .accesses = 1};
 
+/// Of a thread's name, what threads of other ranks have in common with it: the words without digits.
+std::string topic(const std::string& name) {
+  std::string kept;
+  for (std::size_t at = 0; at < name.size();) {
+    const std::size_t end = std::min(name.find(' ', at), name.size());
+    const std::string word = name.substr(at, end - at);
+    if (word.find_first_of("0123456789") == std::string::npos) kept += (kept.empty() ? "" : " ") + word;
+    at = end + 1;
+  }
+  return kept;
+}
+
 }  // namespace
 
 Processor::Processor(sc_core::sc_module_name name, const Config& config, Dispatcher& dispatcher, int devices,
@@ -69,6 +81,8 @@ Thread& Processor::start(std::string name, int core, Task task) {
   thread.task = std::move(task);
   thread.resume_at = thread.task.handle();
   thread.waits_for = "its start";
+  if (Causes* const causes = dispatcher_.causes(); causes != nullptr)
+    thread.context = causes->context(topic(thread.name));
   if (started_) wake(thread, now());
   return thread;
 }
@@ -101,6 +115,10 @@ void Processor::write_later(std::size_t device, std::uint64_t offset, const nic:
 }
 
 void Processor::write_at(std::size_t device, std::uint64_t offset, const void* data, std::uint32_t bytes, Time at) {
+  if (Causes* const causes = dispatcher_.causes(); causes != nullptr) [[unlikely]] {
+    causes->forget_marks();
+    causes->mark(CauseKind::kFirmware, at, Dispatcher::place_of(*this));
+  }
   if (write_through(*devices_[device].operator->(), payload_, offset, data, bytes, at - dispatcher_.now()) !=
       tlm::TLM_OK_RESPONSE) {
     SC_REPORT_FATAL(name(), ("device " + std::to_string(device) + " refused a write at " + std::to_string(offset) +
@@ -162,6 +180,8 @@ void Processor::run(Time now, Thread& thread) {
   alone_ = shared_ = Time();
   if (!thread.spins) charge(config_.wake_cycles);
   thread.spins = false;
+  if (dispatcher_.causes() != nullptr) [[unlikely]]
+    dispatcher_.causes()->set_context(thread.context);
   spend(stall_.next(), Time());
   thread.resume_at.resume();
   current_ = nullptr;

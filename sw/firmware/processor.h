@@ -40,6 +40,7 @@ struct Thread {
   bool spins = false;          ///< it polls a completion queue
   bool serves = false;         ///< at the end of a run it may wait for more to do
   std::uint32_t id = 0;        ///< a number that no other thread has had
+  std::uint32_t context = 0;   ///< what it is about, for Causes
   const char* waits_for = "";  ///< for the report of a deadlock
   std::uint64_t detail = 0;
 };
@@ -251,6 +252,7 @@ class Processor final : public sc_core::sc_module, public EventTarget {
   }
 
   void on_event(Time now, std::uint32_t tag, std::uint64_t data) override;
+  [[nodiscard]] CauseKind cause(std::uint32_t /*tag*/) const override { return CauseKind::kFirmware; }
   void prepare(std::uint32_t tag, std::uint64_t data) override;
   void prepare_more(std::uint32_t tag, std::uint64_t data) override;
 

@@ -46,6 +46,11 @@ void Switch::on_event(Time now, std::uint32_t tag, std::uint64_t data) {
   }
 }
 
+CauseKind Switch::cause(std::uint32_t tag) const {
+  if ((tag & kServe) != 0) return CauseKind::kQueue;
+  return tag == kEmit || tag == kEmitWhole ? CauseKind::kReduction : CauseKind::kPipeline;
+}
+
 void Switch::prepare(std::uint32_t tag, std::uint64_t data) {
   const bool serves = (tag & kServe) != 0;
   if (!serves) {
@@ -233,6 +238,8 @@ inline void Switch::forward(Time now, std::uint32_t index, std::uint32_t lane, P
   const bool is_group = packet.destination >= Packet::kFirstGroup;
   const std::uint16_t via = packet.via;
   if (is_group) packet.via = Packet::kNowhere;
+  if (dispatcher_.causes() != nullptr) [[unlikely]]
+    dispatcher_.causes()->mark(CauseKind::kPipeline, ready, Dispatcher::place_of(*this));
   const Time gone = transmitters_[index].send(packet, ready);
   if (egress_interval_ > Time()) output.next_grant = std::max(ready, output.next_grant) + egress_interval_;
   if (limits_crossbar_) {
@@ -407,6 +414,10 @@ inline void Switch::serve_at(Time now, std::uint32_t index, Time at, Time free) 
   at = std::max(at, free);
   if (output.service_at <= at) return;
   output.service_at = at;
+  if (Causes* const causes = dispatcher_.causes(); causes != nullptr) [[unlikely]] {
+    causes->mark(CauseKind::kQueue, free, transmitters_[index].place());
+    causes->mark(CauseKind::kCredit, at, transmitters_[index].place());
+  }
   dispatcher_.post(at, *this, kServe | index);
 }
 

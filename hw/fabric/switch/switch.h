@@ -181,6 +181,7 @@ class Switch final : public AnySwitch, public EventTarget {
   [[nodiscard]] std::int64_t waiting() const override;
 
   void on_event(Time now, std::uint32_t tag, std::uint64_t data) override;
+  [[nodiscard]] CauseKind cause(std::uint32_t tag) const override;
   void prepare(std::uint32_t tag, std::uint64_t data) override;
 
  private:

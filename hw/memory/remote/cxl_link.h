@@ -84,6 +84,7 @@ class CxlLink final : public sc_core::sc_module, public EventTarget {
   [[nodiscard]] std::vector<std::string> left_over() const;
 
   void on_event(Time now, std::uint32_t tag, std::uint64_t data) override;
+  [[nodiscard]] CauseKind cause(std::uint32_t /*tag*/) const override { return CauseKind::kRemoteMemory; }
 
  private:
   struct Upstream final : public tlm::tlm_fw_transport_if<> {

@@ -48,6 +48,7 @@ class CxlSwitch final : public sc_core::sc_module, public EventTarget {
   tlm::tlm_initiator_socket<64>& down(std::size_t memory) { return memories_[memory].socket; }
 
   void on_event(Time now, std::uint32_t tag, std::uint64_t data) override;
+  [[nodiscard]] CauseKind cause(std::uint32_t /*tag*/) const override { return CauseKind::kRemoteMemory; }
 
  private:
   struct Host final : public tlm::tlm_fw_transport_if<> {

@@ -83,6 +83,7 @@ class MemoryExpander final : public sc_core::sc_module, public EventTarget {
   [[nodiscard]] const Counters& counters() const { return counters_; }
 
   void on_event(Time now, std::uint32_t tag, std::uint64_t data) override;
+  [[nodiscard]] CauseKind cause(std::uint32_t /*tag*/) const override { return CauseKind::kRemoteMemory; }
 
  private:
   struct Head final : public tlm::tlm_fw_transport_if<> {

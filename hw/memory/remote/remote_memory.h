@@ -134,6 +134,7 @@ class RemoteMemory final : public RemoteTarget, public EventTarget {
   [[nodiscard]] std::vector<std::string> left_over() const override;
 
   void on_event(Time now, std::uint32_t tag, std::uint64_t data) override;
+  [[nodiscard]] CauseKind cause(std::uint32_t /*tag*/) const override { return CauseKind::kRemoteMemory; }
 
  private:
   struct Port final : public tlm::tlm_fw_transport_if<> {

@@ -19,7 +19,7 @@ using traces::Verdict;
 
 constexpr double kBand = 0.1;
 constexpr std::size_t kFewestPoints = 6;
-constexpr std::size_t kMostBars = 12;  // where points would say nothing
+constexpr std::size_t kMostRowsWithBars = 12;  // where points would say nothing
 constexpr const char* kGood = "#3568a8";
 constexpr const char* kBad = "#d02020";
 
@@ -263,7 +263,7 @@ std::string accuracy_plot(const std::vector<PublishedResult>& rows, const std::s
     published.insert(result.row.published);
   }
   const bool says_nothing = units.size() > 1 || published.size() == 1;
-  const bool are_few = on_axes < kFewestPoints || (rows.size() <= kMostBars && says_nothing);
+  const bool are_few = on_axes < kFewestPoints || (rows.size() <= kMostRowsWithBars && says_nothing);
   const bool has_failed = std::any_of(rows.begin(), rows.end(),
                                       [](const PublishedResult& result) { return result.verdict == Verdict::kFail; });
   const std::string legend = title + ", with a band of 10 %" + (has_failed ? "; red: outside its tolerance" : "");

@@ -137,9 +137,11 @@ TEST_F(CliTest, CatalogueReads) {
     if (entry.path().extension() != ".json") continue;
     const std::string name = entry.path().stem().string();
     SCOPED_TRACE(name);
-    // By rings an Allgather takes the square of the ranks in messages. Those whose dimensions say how many they are
-    // have 1,024.
-    const bool is_large = json::parse(test::read_file(entry.path())).value("accelerators", 1024) > 128;
+    // Those whose dimensions say how many they are have 1,024 ends: they take seconds each, as goldens do.
+    const int accelerators = json::parse(test::read_file(entry.path())).value("accelerators", 0);
+    if (accelerators == 0) continue;
+    // By rings an Allgather takes the square of the ranks in messages.
+    const bool is_large = accelerators > 128;
 #if !defined(NDEBUG) || defined(__SANITIZE_ADDRESS__)
     if (is_large) continue;  // a second in the release build, and many here; the smaller ones have the same fields
 #endif

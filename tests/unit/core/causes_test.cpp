@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// The critical path, alone: against one that is kept whole.
+#include "hw/core/cause/causes.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <queue>
+#include <random>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace weft {
+namespace {
+
+using namespace weft::literals;
+
+void expect_path(const std::vector<Causes::Step>& path, const std::vector<Causes::Step>& expected) {
+  ASSERT_EQ(path.size(), expected.size());
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    EXPECT_EQ(path[i].until, expected[i].until) << i;
+    EXPECT_EQ(path[i].kind, expected[i].kind) << i;
+    EXPECT_EQ(path[i].place, expected[i].place) << i;
+    EXPECT_EQ(path[i].context, expected[i].context) << i;
+  }
+}
+
+Causes::Explain by_tag() {
+  return [](std::uint32_t /*target*/, std::uint32_t tag) { return static_cast<CauseKind>(tag); };
+}
+constexpr auto tag_of(CauseKind kind) {
+  return static_cast<std::uint32_t>(kind);
+}
+
+TEST(Causes, GoBackFromTheLastEventByWhatPostedIt) {
+  Causes causes;
+  causes.begin_run({"a", "b"}, by_tag());
+  const Causes::Place link = causes.place("a - b");
+  const std::uint32_t gather = causes.context("gather");
+  causes.set_context(gather);
+  const std::uint64_t kernel = causes.posted(100, 0, tag_of(CauseKind::kKernel), 7);
+  const std::uint64_t idle = causes.posted(300, 1, tag_of(CauseKind::kFirmware), 8);
+  EXPECT_EQ(causes.begin(kernel), 7U);
+  causes.mark(CauseKind::kQueue, 150_ps, link);
+  causes.mark(CauseKind::kPropagation, 260_ps, link);
+  causes.mark(CauseKind::kCopy, 200_ps, link);  // is over by then
+  const std::uint64_t packet = causes.posted(400, 1, tag_of(CauseKind::kSerialisation), 9);
+  causes.end(false);
+  EXPECT_EQ(causes.begin(idle), 8U);
+  const std::uint64_t timer = causes.posted(900, 1, tag_of(CauseKind::kRecovery), 10);
+  causes.end(false);
+  EXPECT_EQ(causes.begin(packet), 9U);
+  causes.end(false);
+  EXPECT_EQ(causes.begin(timer), 10U);
+  causes.end(true);
+  expect_path(causes.path(), {{100, CauseKind::kKernel, 0, gather},
+                              {150, CauseKind::kQueue, link, gather},
+                              {260, CauseKind::kPropagation, link, gather},
+                              {400, CauseKind::kSerialisation, 1, gather}});
+  EXPECT_EQ(causes.place_name(link), "a - b");
+  EXPECT_EQ(causes.place_name(1), "b");
+}
+
+/// Of some hundred thousand events, whose threads part and end, so that the tree is folded often.
+TEST(Causes, AreThoseOfATreeThatIsKeptWhole) {
+  struct Event {
+    std::int64_t when;
+    std::size_t number;
+    std::uint64_t handle;
+    bool operator>(const Event& other) const { return std::tie(when, number) > std::tie(other.when, other.number); }
+  };
+  struct Known {
+    std::int64_t when;
+    std::size_t parent;
+    Causes::Step mark;
+    Causes::Step rest;
+  };
+  constexpr std::size_t kNone = SIZE_MAX;
+  constexpr std::size_t kEvents = 400'000;
+  Causes causes;
+  causes.begin_run({"a", "b", "c"}, by_tag());
+  std::mt19937 random(5);
+  std::vector<Known> known;
+  std::priority_queue<Event, std::vector<Event>, std::greater<>> queue;
+  const auto post = [&](std::int64_t now, std::size_t parent) {
+    const std::int64_t when = now + random() % 1000;
+    const auto target = static_cast<std::uint32_t>(random() % 3);
+    const auto kind = static_cast<CauseKind>(random() % kCauseKinds);
+    const std::uint32_t context = causes.context("context " + std::to_string(random() % 4));
+    const std::int64_t until = now + static_cast<std::int64_t>(random() % 1200);
+    causes.set_context(context);
+    causes.mark(CauseKind::kCopy, Time(until), target);
+    queue.push({when, known.size(), causes.posted(when, target, tag_of(kind), known.size())});
+    known.push_back(
+        {when, parent, {std::min(until, when), CauseKind::kCopy, target, context}, {when, kind, target, context}});
+  };
+  for (int i = 0; i < 100; ++i) post(0, kNone);
+  std::size_t last = kNone;
+  std::size_t most = 0;
+  while (!queue.empty()) {
+    const Event event = queue.top();
+    queue.pop();
+    ASSERT_EQ(causes.begin(event.handle), event.number);
+    const bool is_for_nothing = random() % 10 == 0;
+    if (known.size() < kEvents && !is_for_nothing) {
+      const std::size_t children = queue.size() < 50 ? 2 : random() % 3;
+      for (std::size_t i = 0; i < children; ++i) post(event.when, event.number);
+    }
+    causes.end(is_for_nothing);
+    if (!is_for_nothing) last = event.number;
+    most = std::max(most, causes.live());
+  }
+  std::vector<Causes::Step> expected;
+  std::vector<std::size_t> chain;
+  for (std::size_t at = last; at != kNone; at = known[at].parent) chain.push_back(at);
+  std::int64_t at = 0;
+  for (auto link = chain.rbegin(); link != chain.rend(); ++link) {
+    for (const Causes::Step& step : {known[*link].mark, known[*link].rest}) {
+      if (step.until <= at) continue;
+      at = step.until;
+      const bool goes_on = !expected.empty() && expected.back().kind == step.kind &&
+                           expected.back().place == step.place && expected.back().context == step.context;
+      if (goes_on) {
+        expected.back().until = step.until;
+      } else {
+        expected.push_back(step);
+      }
+    }
+  }
+  EXPECT_GT(chain.size(), 1000U);
+  expect_path(causes.path(), expected);
+  // What is remembered of events that are past is a path, not a tree.
+  EXPECT_LT(most, 100'000U);
+}
+
+}  // namespace
+}  // namespace weft
