@@ -87,6 +87,7 @@ std::string in_words(const std::string& kind) {
                                                             {"memory", "waiting for HBM"},
                                                             {"launch", "being launched"},
                                                             {"copy", "copies and sums of an accelerator"},
+                                                            {"host link", "host link and DMA of an interface"},
                                                             {"serialisation", "bytes that pass a link"},
                                                             {"queue", "packets that wait for a link"},
                                                             {"credit", "packets that wait for room in a buffer"},
@@ -157,11 +158,11 @@ std::string why_text(const ordered_json& why) {
     if (is_kernel) {
       what.add(in_words(kind), ps);
     } else {
-      what.add(kind, ps).add(piece["place"], ps);
+      what.add(in_words(kind), ps).add(piece["place"], ps);
     }
     (is_kernel ? kinds_of_kernels : kinds_of_others).add(kind, ps);
     if (is_kernel) accelerators.add(piece["place"], ps);
-    if (piece["on_link"] == true) links.add(piece["place"], ps).add(kind, ps);
+    if (piece["on_link"] == true) links.add(piece["place"], ps).add(in_words(kind), ps);
   }
   Tree tree(whole);
   std::string words = fmt::format("The critical path is {} long.", short_time(Time(whole)));
@@ -177,9 +178,8 @@ std::string why_text(const ordered_json& why) {
   }
   if (accelerators.parts.size() > 1) {
     const auto [slowest, its] = accelerators.worst_first().front();
-    words += fmt::format(" Of the kernels' time, {:.0f} % is on {}{}.",
-                         100.0 * static_cast<double>(its->ps) / static_cast<double>(in_kernels), slowest,
-                         its->ps > in_kernels / 2 ? ", for which the others wait" : "");
+    words += fmt::format(" Of the kernels' time, {:.0f} % is on {}.",
+                         100.0 * static_cast<double>(its->ps) / static_cast<double>(in_kernels), slowest);
   }
   if (!links.parts.empty()) {
     const auto [busiest, its] = links.worst_first().front();
