@@ -6,6 +6,9 @@
 namespace weft {
 namespace {
 
+/// The tree is not folded before it has so many nodes: more would not stay in the cache.
+constexpr std::size_t kFewest = 1 << 12;
+
 void append(std::vector<Causes::Step>& steps, const Causes::Step& step) {
   if (!steps.empty()) {
     Causes::Step& before = steps.back();
@@ -28,7 +31,7 @@ const char* name_of(CauseKind kind) {
   return kNames[static_cast<std::size_t>(kind)];
 }
 
-Causes::Causes() {
+Causes::Causes() : limit_(kFewest) {
   grow();
   const std::uint32_t root = take_node();
   nodes_[root].parent = kNone;
@@ -96,7 +99,7 @@ void Causes::compact() {
     const Node& node = nodes_[i];
     if (node.references != 0 && only_child[i] == kNone && only_child[node.parent] == i) fold(i, only_child);
   }
-  limit_ = std::max<std::size_t>(1 << 16, 2 * live_);
+  limit_ = std::max<std::size_t>(kFewest, 2 * live_);
 }
 
 void Causes::fold(std::uint32_t bottom, const std::vector<std::uint32_t>& only_child) {
