@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <sstream>
 
 #include "platforms/cli/output.h"
+#include "platforms/results/format.h"
 
 namespace weft::platforms {
 namespace {

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "platforms/cli/arguments.h"
-#include "platforms/results/format.h"
 
 /// Lists of what there is, for a terminal.
 namespace weft::platforms {

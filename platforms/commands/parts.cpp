@@ -14,6 +14,7 @@
 #include "platforms/config/catalogue.h"
 #include "platforms/config/part_sources.h"
 #include "platforms/config/text.h"
+#include "platforms/results/format.h"
 #include "traces/nearest_names.h"
 
 namespace weft::platforms {

@@ -13,6 +13,7 @@
 #include "platforms/commands/command.h"
 #include "platforms/config/text.h"
 #include "platforms/machine/platform.h"
+#include "platforms/results/format.h"
 
 namespace weft::platforms {
 namespace {

@@ -12,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "platforms/config/text.h"
 #include "platforms/results/format.h"
 
 namespace weft::platforms {
@@ -81,7 +80,7 @@ class Tree {
   std::string text_;
 };
 
-/// What kinds are called in a sentence.
+/// What people call a kind.
 std::string in_words(const std::string& kind) {
   static const std::map<std::string, std::string> kWords = {{"kernel", "computing"},
                                                             {"memory", "waiting for HBM"},
@@ -104,7 +103,7 @@ std::string shares(const Branch& branch, const Tree& tree) {
   std::string text;
   for (const auto& [name, part] : branch.worst_first()) {
     if (tree.share(part->ps) < kLeastShare) break;
-    text += (text.empty() ? "" : ", ") + tree.percent(part->ps) + " " + in_words(name);
+    text += (text.empty() ? "" : ", ") + tree.percent(part->ps) + " " + name;
   }
   return text;
 }
@@ -151,18 +150,14 @@ std::string why_text(const ordered_json& why) {
   Branch links;
   for (const ordered_json& piece : why["pieces"]) {
     const auto ps = piece["ps"].get<std::int64_t>();
-    const std::string kind = piece["kind"];
+    const std::string kind = in_words(piece["kind"]);
     const bool is_kernel = piece["of"] == "kernel";
     Branch& what = root.add(is_kernel ? "kernels" : "between kernels", ps).add(piece["about"], ps);
-    // A kernel is on whichever rank the path is.
-    if (is_kernel) {
-      what.add(in_words(kind), ps);
-    } else {
-      what.add(in_words(kind), ps).add(piece["place"], ps);
-    }
+    Branch& part = what.add(kind, ps);
+    if (!is_kernel) part.add(piece["place"], ps);  // a kernel is on whichever rank the path is
     (is_kernel ? kinds_of_kernels : kinds_of_others).add(kind, ps);
     if (is_kernel) accelerators.add(piece["place"], ps);
-    if (piece["on_link"] == true) links.add(piece["place"], ps).add(in_words(kind), ps);
+    if (piece["on_link"] == true) links.add(piece["place"], ps).add(kind, ps);
   }
   Tree tree(whole);
   std::string words = fmt::format("The critical path is {} long.", short_time(Time(whole)));
