@@ -163,7 +163,7 @@ void Accelerator::advance(Time now, std::uint32_t index) {
     const Command& command = stream.queue.front();
     switch (command.operation) {
       case Operation::kKernel:
-        stream.at_array = true;
+        stream.at_array = stream.computes = true;
         array_queue_.push_back(index);
         start_kernels(now);
         return;
@@ -191,6 +191,8 @@ void Accelerator::advance(Time now, std::uint32_t index) {
           count_busy(now);
           if (counters_.waited.size() <= command.semaphore) counters_.waited.resize(command.semaphore + 1);
           counters_.waited[command.semaphore] += now - stream.blocked_since - (counters_.busy - stream.busy_before);
+          if (Causes* const causes = dispatcher_.causes(); causes != nullptr && stream.computes) [[unlikely]]
+            causes->add_since(stream.blocked_since, causes->tables().waits[Dispatcher::place_of(*this)]);
           stream.blocked_since = kNever;
         }
         break;
@@ -321,8 +323,23 @@ void Accelerator::expect_slice(std::uint32_t slot, Time computed) {
   const Time ready = kernel.memory_ready[kernel.done % 2];
   kernel.computed = ready == kNever ? computed : kNever;
   if (ready == kNever) return;
-  mark(CauseKind::kKernel, computed);
+  if (dispatcher_.causes() != nullptr) [[unlikely]]
+    mark_slice(kernel, computed);
   dispatcher_.post(std::max(computed, ready), *this, kSlice, slot);
+}
+
+/// What the slice under way is longer by comes last.
+void Accelerator::mark_slice(const Running& kernel, Time computed) const {
+  const Command& command = streams_[kernel.stream].queue.front();
+  const std::int64_t n = kernel.slices;
+  const std::int64_t i = kernel.done;
+  const auto part = [n, i](std::int64_t whole) { return Time(scaled(whole, i + 1, n) - scaled(whole, i, n)); };
+  Time alone = part(command.compute_ps);
+  if (pace_ != kEvenPace) alone = Time(scaled(alone.count(), pace_, kEvenPace));
+  const Time lost = std::max(Time(), slice_length(kernel, i) - alone);
+  mark(CauseKind::kKernel, computed - lost - part(command.capped_ps));
+  mark(CauseKind::kCap, computed - lost);
+  mark(CauseKind::kLostCores, computed);
 }
 
 Time Accelerator::slice_length(const Running& kernel, std::int64_t slice) const {

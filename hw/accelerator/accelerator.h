@@ -158,6 +158,7 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
     std::deque<Command> queue;
     bool at_array = false;        ///< its first command is a kernel that runs or waits for the array
     bool at_engine = false;       ///< its first command is with a copy engine
+    bool computes = false;        ///< it has had kernels
     Time blocked_since = kNever;  ///< at a wait
     Time busy_before;             ///< what the array had been busy by then
   };
@@ -188,6 +189,7 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
 
   bool write_command(const void* data, std::uint32_t bytes, Time at);
   void mark(CauseKind kind, Time until) const;
+  void mark_slice(const Running& kernel, Time computed) const;
   void accept(Time now, const Command& command);
   void advance(Time now, std::uint32_t stream);
   void start_kernels(Time now);

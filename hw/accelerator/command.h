@@ -59,6 +59,7 @@ struct Command {
   std::uint64_t value = 0;
   std::int64_t launch_ps = 0;
   std::int64_t compute_ps = 0;
+  std::int64_t capped_ps = 0;  ///< of that, what caps of power and clock add, for the critical path
   std::uint64_t read = 0;
   std::uint64_t written = 0;
   std::uint64_t cached = 0;  ///< that a kernel asks of the last-level cache, for the counters

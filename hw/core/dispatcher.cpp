@@ -65,8 +65,7 @@ void Dispatcher::end_of_elaboration() {
   if (causes_ != nullptr) {
     std::vector<std::string> names;
     for (const auto& [name, target] : names_) names.push_back(name);
-    causes_->begin_run(std::move(names),
-                       [this](std::uint32_t target, std::uint32_t tag) { return targets_[target]->cause(tag); });
+    causes_->begin_run(std::move(names));
   }
   names_.clear();
   names_.shrink_to_fit();
@@ -294,6 +293,8 @@ void Dispatcher::sort_long_batch() {
 
 inline void Dispatcher::prepare_batch() {
   const Event& soon = batch_[cursor_ + kLookAgain];
+  if (causes_ != nullptr) [[unlikely]]
+    causes_->prepare(soon.data);
   targets_[soon.target()]->prepare_more(soon.tag(), posted_data(soon));
   if (cursor_ + kLookAhead >= batch_size_) return;
   const Event& later = batch_[cursor_ + kLookAhead];
@@ -359,7 +360,9 @@ void Dispatcher::run_events() {
     if (causes_ == nullptr) [[likely]] {
       target.on_event(Time(time), event.tag(), event.data);
     } else {
-      target.on_event(Time(time), event.tag(), causes_->begin(event.data));
+      const auto explain = [&target, &event] { return target.cause(event.tag()); };
+      const std::uint64_t data = causes_->begin(event.data, time, event.target(), explain);
+      target.on_event(Time(time), event.tag(), data);
       causes_->end(handled_ == disregarded_);
     }
     if ((handled_ & progress_mask_) == 0 && progress_) call(progress_);

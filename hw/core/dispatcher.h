@@ -77,7 +77,7 @@ class Dispatcher final : public sc_core::sc_module {
     assert(tag >> kTagBits == 0);
     const auto ps = static_cast<std::uint64_t>(when.count());
     if (causes_ != nullptr) [[unlikely]]
-      data = causes_->posted(when.count(), static_cast<std::uint32_t>(target.order_ >> kTagBits), tag, data);
+      data = causes_->posted(when.count(), data);
     const Event event{(ps & kSlotMask) << (kTargetBits + kTagBits) | target.order_ | tag, data};
     const std::int64_t slot = when.count() >> kSlotBits;
     ++posted_;

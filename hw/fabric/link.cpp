@@ -224,6 +224,7 @@ Time Transmitter::send(Packet& packet, Time ready) {
   if (Causes* const causes = dispatcher_.causes(); causes != nullptr) [[unlikely]] {
     causes->mark(CauseKind::kQueue, head, place());
     causes->mark(CauseKind::kPropagation, head + propagation_, place());
+    causes->mark(CauseKind::kSerialisation, head + propagation_ + length, place());
   }
   peer_->nb_transport_fw(packet, phase, delay);
   return free_at_;
@@ -261,8 +262,17 @@ void Transmitter::wake(Time at) {
   if (!waiting_) return;
   waiting_ = false;
   if (dispatcher_.causes() != nullptr) [[unlikely]]
-    dispatcher_.causes()->mark(CauseKind::kCredit, at, place());
+    mark_credit(at);
   dispatcher_.post(at, owner_, tag_);
+}
+
+void Transmitter::mark_credit(Time at) const {
+  Causes& causes = *dispatcher_.causes();
+  if (const Why& holder = extra_->holder; holder.kind != CauseKind::kOther) {
+    causes.mark(CauseKind::kCredit, at - propagation_ - extra_->held, place());
+    causes.mark(holder.kind, at - propagation_, holder.place);
+  }
+  causes.mark(CauseKind::kCredit, at, place());
 }
 
 tlm::tlm_sync_enum Transmitter::nb_transport_bw(Packet& packet, Phase& phase, sc_core::sc_time& delay) {
@@ -271,6 +281,10 @@ tlm::tlm_sync_enum Transmitter::nb_transport_bw(Packet& packet, Phase& phase, sc
     at += extra_->stall.next();
   if (phase == Phase::kCredit) [[likely]] {
     if (!credits_) return tlm::TLM_ACCEPTED;
+    if (Causes* const causes = dispatcher_.causes(); causes != nullptr) [[unlikely]] {
+      extra_->held = from_delay(delay);
+      extra_->holder = causes->take_holder();
+    }
     push(lane(packet.lane), {at.count(), packet.wire_bytes}, dispatcher_.now().count());
     if (records_) [[unlikely]]
       extra_->waves->credit(at, packet.lane, packet.wire_bytes);

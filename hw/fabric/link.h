@@ -162,6 +162,9 @@ class alignas(64) Transmitter final : public Backward {
 
   /// The name of this link for Causes, if they are kept.
   [[nodiscard]] Causes::Place place() const { return extra_->place; }
+  /// Where the critical path is kept: the next event waits for credit until `at`. The last part of that is what the
+  /// receiver did with the room, as far as it said so (Causes::set_holder).
+  void mark_credit(Time at) const;
   [[nodiscard]] const ForwardCall* peer() const { return peer_; }
   void prefetch() const {
     __builtin_prefetch(this);
@@ -178,6 +181,9 @@ class alignas(64) Transmitter final : public Backward {
   /// How long the serialiser has been sending.
   [[nodiscard]] Time busy() const { return byte_time_(counters().wire_bytes); }
   [[nodiscard]] Rate rate() const { return rate_; }
+  [[nodiscard]] Time propagation() const { return propagation_; }
+  /// Of a lane, at the receiver.
+  [[nodiscard]] std::int64_t buffer() const { return buffer_; }
   /// How long it takes to send so much.
   [[nodiscard]] Time length(std::uint32_t wire_bytes) const { return byte_time_(wire_bytes); }
   /// Bytes of the receiver's buffers that it has not given back. Only when nothing moves any more: takes what is on the
@@ -227,6 +233,8 @@ class alignas(64) Transmitter final : public Backward {
     std::int64_t shared = 0;  ///< of the buffer, between all lanes
     Events events;
     Causes::Place place = 0;
+    Time held;   ///< how long whoever gave the latest credit back had it still
+    Why holder;  ///< and what for
   };
 
   Lane& lane(int index) {

@@ -17,6 +17,8 @@ void Nic::release(Packet& packet, Time delay) {
   }
   sc_core::sc_time annotated = to_delay(delay);
   fabric::Phase phase = fabric::Phase::kCredit;
+  if (dispatcher_.causes() != nullptr) [[unlikely]]
+    dispatcher_.causes()->set_holder(CauseKind::kHostLink, Dispatcher::place_of(*this));
   upstream_->nb_transport_bw(packet, phase, annotated);
 }
 

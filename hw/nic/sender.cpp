@@ -226,11 +226,10 @@ void Nic::pump(Time now) {
 
 /// The first packet goes at `at`: when the one before it has left, when there is credit, or when its bytes are here.
 void Nic::mark_wait(Time at, Time credit) {
-  CauseKind kind = CauseKind::kHostLink;
-  if (at == transmitter_.free_at()) kind = CauseKind::kSerialisation;
-  if (at == credit) kind = CauseKind::kCredit;
-  const bool on_link = kind != CauseKind::kHostLink;
-  dispatcher_.causes()->mark(kind, at, on_link ? transmitter_.place() : Dispatcher::place_of(*this));
+  if (at == credit) return transmitter_.mark_credit(at);
+  const bool on_link = at == transmitter_.free_at();
+  dispatcher_.causes()->mark(on_link ? CauseKind::kSerialisation : CauseKind::kHostLink, at,
+                             on_link ? transmitter_.place() : Dispatcher::place_of(*this));
 }
 
 bool Nic::may_go_ahead(Time ahead) const {

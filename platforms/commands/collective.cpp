@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "platforms/cli/choices.h"
 #include "platforms/cli/output.h"
@@ -29,9 +32,16 @@
 #include "platforms/results/link_summary.h"
 #include "platforms/results/stopwatch.h"
 #include "platforms/results/summary.h"
+#include "platforms/results/version.h"
+#include "platforms/results/why/why_summary.h"
+#include "platforms/results/why/why_text.h"
+#include "platforms/results/write_file.h"
 
 namespace weft::platforms {
 namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
 
 struct CollectiveOptions {
   PlatformOptions platform;
@@ -40,6 +50,7 @@ struct CollectiveOptions {
   std::string bytes = "1KiB:1GiB:x2";
   std::string type = "fp32";
   WaveOptions waves;
+  std::string out;
   bool traffic = false;
   bool json = false;
   bool cold = false;
@@ -123,10 +134,10 @@ std::string algorithms_text(const CollectiveResult& result) {
   return join(names, "+");
 }
 
-nlohmann::ordered_json to_json(const std::vector<CollectiveResult>& results, bool has_nodes) {
-  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+ordered_json to_json(const std::vector<CollectiveResult>& results, bool has_nodes) {
+  ordered_json rows = ordered_json::array();
   for (const CollectiveResult& result : results) {
-    nlohmann::ordered_json row = {
+    ordered_json row = {
         {"bytes", result.bytes},      {"time_us", to_us(result.time)},           {"algbw", result.algbw_GBps},
         {"busbw", result.busbw_GBps}, {"host_busy_us", to_us(result.host_busy)}, {"wrong", nullptr}};
     row["algorithm"] = algorithms_text(result);
@@ -136,7 +147,7 @@ nlohmann::ordered_json to_json(const std::vector<CollectiveResult>& results, boo
       row["busy"][std::string(described(static_cast<Passed>(p)).key)] = result.busy[p];
     }
     const Passed* const bound = binding(result);
-    row["binds"] = bound == nullptr ? nlohmann::ordered_json() : nlohmann::ordered_json(described(*bound).key);
+    row["binds"] = bound == nullptr ? ordered_json() : ordered_json(described(*bound).key);
     if (result.multicast) {
       collectives::MulticastCounters::each(
           [&](const char* name, auto field) { row["multicast"][name] = *result.multicast.*field; });
@@ -197,6 +208,20 @@ void apply_algorithm(CollectiveOptions& options) {
   set("collectives.broadcast.algorithm", options.algorithm);
 }
 
+/// The rows without what comes before them.
+struct Measured {
+  Time from;
+  std::vector<Time> ends;
+  std::shared_ptr<const LinkBaseline> since;
+
+  void begin(Machine& machine) {
+    from = machine.dispatcher().now();
+    since = link_baseline(machine);
+  }
+  [[nodiscard]] Time length() const { return ends.empty() ? Time() : ends.back() - from; }
+  [[nodiscard]] WhySpan why() const { return {from, ends.back(), ends, since.get()}; }
+};
+
 int run_machine(const CollectiveOptions& options, Platform& platform, const std::vector<std::uint64_t>& sizes) {
   const auto type = value_of<ElementType>(options.type);
   const std::uint64_t element = size_of(type);
@@ -214,8 +239,10 @@ int run_machine(const CollectiveOptions& options, Platform& platform, const std:
     require_host_memory(static_cast<double>(largest) * machine.size() * buffers);
   }
   ResultFiles files;
+  const fs::path folder = options.out.empty() ? fs::path() : files.folder("--out", options.out, kRunFiles);
   const std::unique_ptr<WaveRecording> waves = open_waves(options.waves, machine, files);
   std::vector<CollectiveResult> results;
+  Measured measured_span;
   std::string remark;
   std::optional<Interrupted> interrupted;
   {
@@ -228,7 +255,8 @@ int run_machine(const CollectiveOptions& options, Platform& platform, const std:
         machine.dispatcher(), [&done] { return done.done(); }, Progress::kEvents, std::move(building));
     const auto add = [&](const CollectiveResult& result, bool measured) {
       done.end_one();
-      if (!measured) return;
+      if (!measured) return measured_span.begin(machine);
+      measured_span.ends.push_back(machine.dispatcher().now());
       results.push_back(result);
       if (options.json) return;
       progress.hide();
@@ -245,7 +273,6 @@ int run_machine(const CollectiveOptions& options, Platform& platform, const std:
   }
 
   if (waves) waves->close();
-  files.keep();
   MachineUse use = use_of(machine);
   use.energy = false;
   std::vector<IdleFields> more = platform.replaced();
@@ -263,26 +290,43 @@ int run_machine(const CollectiveOptions& options, Platform& platform, const std:
   }
   print_warnings(warnings);
   // What changes nothing is known at the end alone.
-  const nlohmann::ordered_json without_effect = interrupted ? nlohmann::ordered_json::array() : idle.json();
+  const ordered_json without_effect = interrupted ? ordered_json::array() : idle.json();
+  ordered_json summary = {
+      {"weft", version_json()},
+      {"platform", platform.name()},
+      {"workload", {{"kind", "collective"}, {"op", options.op}}},
+      {"op", options.op},
+      {"type", options.type},
+      {"ranks", machine.size()},
+      {"algorithm", options.algorithm.empty() ? name_of(machine.config().collectives.algorithm) : options.algorithm},
+      {"remark", remark},
+      {"without_effect", without_effect},
+      {"partial", partial_json(interrupted)},
+      {"simulated_us", to_us(measured_span.length())},
+      {"rows", to_json(results, machine.node_count() > 0)},
+      {"links", link_totals(machine)},
+      {"counters", interface_summary(machine)},
+      {"warnings", warnings},
+      {"events", machine.dispatcher().handled()},
+      {"hops", machine.hops()},
+      {"digest", to_hex(machine.dispatcher().digest())},
+      {"wall_s", watch.seconds()},
+      {"cpu_s", watch.cpu_seconds()}};
+  std::string why_told;
+  if (options.platform.why && !measured_span.ends.empty()) {
+    ordered_json why = {{"weft", version_json()}, {"left_out_us", 0}};
+    why.update(why_summary(machine, measured_span.why()));
+    if (!folder.empty()) write_file(folder / "why.json", why.dump(1) + "\n");
+    why_told = "\n" + why_text(why, configuration(platform.document())["values"]);
+  }
+  if (!folder.empty()) {
+    write_file(folder / "config.json", configuration(platform.document()));
+    write_file(folder / "links.csv", link_table(machine, measured_span.length(), measured_span.since.get()));
+    write_file(folder / "summary.json", summary);
+  }
+  files.keep();
   if (options.json) {
-    print_json(nlohmann::ordered_json{
-        {"platform", platform.name()},
-        {"op", options.op},
-        {"type", options.type},
-        {"ranks", machine.size()},
-        {"algorithm", options.algorithm.empty() ? name_of(machine.config().collectives.algorithm) : options.algorithm},
-        {"remark", remark},
-        {"without_effect", without_effect},
-        {"partial", partial_json(interrupted)},
-        {"rows", to_json(results, machine.node_count() > 0)},
-        {"links", link_totals(machine)},
-        {"counters", interface_summary(machine)},
-        {"warnings", warnings},
-        {"events", machine.dispatcher().handled()},
-        {"hops", machine.hops()},
-        {"digest", to_hex(machine.dispatcher().digest())},
-        {"wall_s", watch.seconds()},
-        {"cpu_s", watch.cpu_seconds()}});
+    print_json(summary);
   } else {
     if (!remark.empty()) print("# " + remark + "\n");
     if (!results.empty() && results.front().dpa_busy) print("# " + binding_text(results) + "\n");
@@ -290,7 +334,7 @@ int run_machine(const CollectiveOptions& options, Platform& platform, const std:
     if (options.traffic) print(traffic_text(results, machine.node_count() > 0));
     if (const std::string text = fetched_text(results, machine); !text.empty()) print("# " + text + "\n");
     if (const std::string text = idle.text(); !interrupted && !text.empty()) print("# " + text + "\n");
-    print(link_remarks(machine));
+    print(link_remarks(machine) + why_told);
   }
   if (interrupted) throw Interrupted(*interrupted);
   const bool wrong = std::any_of(results.begin(), results.end(), [](const auto& result) { return result.wrong > 0; });
@@ -320,6 +364,10 @@ Command collective_command(const Arguments& parent) {
       .shows_default();
   app.add_option("--type", options->type, "Element type").shows_default().check(OneOf(names_of<ElementType>()));
   options->waves.add_to(app);
+  app.add_option("--out", options->out,
+                 "Folder for summary.json, links.csv and config.json; none is written if left out")
+      .type_name("FOLDER");
+  app.add_flag("--why", options->platform.why, "Keep the critical path: where the time of the rows goes, exactly");
   app.add_flag("--traffic", options->traffic, "Print a second table, of the bytes that links carried");
   app.add_flag("--no-warmup", options->cold, "Skip the run of the first size that is not measured");
   app.add_flag("--json", options->json, "Print JSON");

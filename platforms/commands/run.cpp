@@ -37,7 +37,8 @@
 #include "platforms/results/stopwatch.h"
 #include "platforms/results/summary.h"
 #include "platforms/results/version.h"
-#include "platforms/results/why.h"
+#include "platforms/results/why/why_summary.h"
+#include "platforms/results/why/why_text.h"
 #include "platforms/results/write_file.h"
 #include "traces/chakra/groups.h"
 
@@ -263,9 +264,10 @@ int run_machine(const RunOptions& options, Platform& platform) {
   std::string why_told;
   if (options.platform.why) {
     ordered_json why = {{"weft", version_json()}, {"left_out_us", to_us(left_out.time())}};
-    why.update(why_summary(machine, prepared ? prepared->at : Time(), end));
+    why.update(why_summary(machine, {prepared ? prepared->at : Time(), end, job->step_ends(), links_since}));
     write_file(folder / "why.json", why.dump(1) + "\n");
-    why_told = "\n" + why_text(why);
+    const ordered_json values = configuration(platform.document())["values"];
+    why_told = "\n" + why_text(why, values) + "\n" + advice_text(why, values, 4);
   }
   std::string told;
   std::string remarks_on_links;

@@ -1,15 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// weft why: what the time of a run went to.
-#include "platforms/results/why.h"
+// weft why: what the time of a run went to, and what a change would bring.
+#include <fmt/format.h>
 
+#include <cmath>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "platforms/cli/output.h"
+#include "platforms/cli/process.h"
 #include "platforms/commands/command.h"
-#include "platforms/config/text.h"
+#include "platforms/commands/results_folder.h"
+#include "platforms/results/format.h"
+#include "platforms/results/why/what_if.h"
+#include "platforms/results/why/why_text.h"
+#include "traces/files/temporary.h"
 
 namespace weft::platforms {
 namespace {
@@ -19,36 +27,117 @@ using nlohmann::ordered_json;
 
 struct WhyOptions {
   std::string results;
+  std::vector<std::string> what_if;
+  bool all = false;
+  bool advise = false;
+  bool verify = false;
   bool json = false;
 };
 
-bool is_critical_path(const nlohmann::json& why) {
-  if (!why.contains("until_ps") || !why["until_ps"].is_number_integer()) return false;
-  if (!why.contains("from_ps") || !why["from_ps"].is_number_integer()) return false;
-  if (!why.contains("pieces") || !why["pieces"].is_array()) return false;
-  for (const auto& piece : why["pieces"]) {
-    for (const char* name : {"of", "about", "kind", "place"}) {
-      if (!piece.contains(name) || !piece[name].is_string()) return false;
+std::vector<Change> read_changes(const std::string& text, const ordered_json& values) {
+  std::vector<Change> changes;
+  for (std::size_t from = 0; from <= text.size();) {
+    const std::size_t comma = std::min(text.find(',', from), text.size());
+    try {
+      changes.push_back(read_change(text.substr(from, comma - from), values));
+    } catch (const std::invalid_argument& wrong) {
+      throw UsageError("--what-if: " + std::string(wrong.what()));
     }
-    if (!piece.contains("on_link") || !piece["on_link"].is_boolean()) return false;
-    if (!piece.contains("ps") || !piece["ps"].is_number_integer()) return false;
+    from = comma + 1;
   }
-  return true;
+  return changes;
+}
+
+/// Simulates the run with changes; its critical path's length.
+std::int64_t simulate(const std::string& config, const std::vector<Change>& changes, const ordered_json& values) {
+  const traces::Temporary folder = traces::Temporary::make_folder(fs::temp_directory_path());
+  std::vector<std::string> arguments = {
+      "run", config, "--why", "--timeline-ranks", "0", "--out", (folder.path() / "run").string()};
+  for (const Change& change : changes) {
+    const auto settings = settings_of(change, values);
+    if (settings.empty()) {
+      throw UsageError("--verify: expected changes that settings make, and none makes " + to_text(change));
+    }
+    for (const auto& [field, value] : settings) {
+      arguments.emplace_back("--set");
+      arguments.push_back(field + "=" + value);
+    }
+  }
+  const ChildResult child = run_self(arguments);
+  if (child.exit_code != 0) throw std::runtime_error("--verify: the run with changes failed:\n" + child.err);
+  const ordered_json why = read_results((folder.path() / "run").string()).why;
+  return why["until_ps"].get<std::int64_t>() - why["from_ps"].get<std::int64_t>();
+}
+
+double percent(std::int64_t ps, std::int64_t of) {
+  return of == 0 ? 0 : 100.0 * static_cast<double>(ps - of) / static_cast<double>(of);
+}
+
+ordered_json what_if(const WhyOptions& options, const RunResults& run) {
+  ordered_json list = ordered_json::array();
+  for (const std::string& text : options.what_if) {
+    const std::vector<Change> changes = read_changes(text, run.values);
+    const Foretold told = foretell(run.why, changes);
+    ordered_json row = {{"what_if", text},         {"before_ps", told.before_ps}, {"estimate_ps", told.ps()},
+                        {"path_ps", told.path_ps}, {"other_ps", told.other_ps},   {"other", told.other},
+                        {"loose", told.is_loose}};
+    if (options.verify)
+      row["simulated_ps"] = simulate((fs::path(options.results) / "config.json").string(), changes, run.values);
+    list.push_back(std::move(row));
+  }
+  return list;
+}
+
+std::string to_text(const ordered_json& rows) {
+  const bool verified = rows.front().contains("simulated_ps");
+  std::vector<std::vector<std::string>> lines = {{"what if", "estimate", "change"}};
+  if (verified) lines.front().insert(lines.front().end(), {"simulated", "change", "estimate is off by"});
+  bool loose = false;
+  for (const ordered_json& row : rows) {
+    const auto before = row["before_ps"].get<std::int64_t>();
+    const auto ps = row["estimate_ps"].get<std::int64_t>();
+    const bool is_loose = row["loose"];
+    loose = loose || is_loose;
+    lines.push_back({"  " + row["what_if"].get<std::string>(), (is_loose ? "about " : "") + short_time(Time(ps)),
+                     fmt::format("{:+.1f} %", percent(ps, before))});
+    if (!verified) continue;
+    const auto simulated = row["simulated_ps"].get<std::int64_t>();
+    lines.back().insert(lines.back().end(),
+                        {short_time(Time(simulated)), fmt::format("{:+.1f} %", percent(simulated, before)),
+                         fmt::format("{:+.1f} %", percent(ps, simulated))});
+  }
+  std::string text = in_columns(lines);
+  if (loose) {
+    text += wrapped(
+                "\"about\": the estimate is loose, since another chain of work may then be the longest. --verify "
+                "simulates the change.",
+                0) +
+            "\n";
+  }
+  return text;
 }
 
 int explain(const WhyOptions& options) {
-  std::error_code error;
-  const bool is_folder = fs::is_directory(options.results, error);
-  const std::string file = is_folder ? (fs::path(options.results) / "why.json").string() : options.results;
-  if (is_folder && !fs::exists(file, error)) {
+  if (options.verify && options.what_if.empty()) throw UsageError("--verify: expected --what-if with it");
+  const RunResults run = read_results(options.results);
+  if (run.why.is_null()) {
     throw UsageError("OUT: " + options.results + " has no why.json, which weft run --why writes");
   }
-  const nlohmann::json why = load_own_object(file, "why.json of weft run --why");
-  if (!is_critical_path(why)) throw InputError(file, "", "why.json of weft run --why", "another object");
-  if (options.json) {
-    print_json(why);
+  if (!options.what_if.empty()) {
+    const ordered_json rows = what_if(options, run);
+    if (options.json) {
+      print_json(rows);
+    } else {
+      print(to_text(rows));
+    }
+  } else if (options.json) {
+    print_json(run.why);
+  } else if (options.advise) {
+    const std::string text = advice_text(run.why, run.values);
+    print(text.empty() ? "Nothing that is known would make the run shorter.\n" : text);
   } else {
-    print(why_text(why));
+    print(why_text(run.why, run.values, options.all));
+    print("\n" + advice_text(run.why, run.values, 4));
   }
   return kDone;
 }
@@ -57,9 +146,16 @@ int explain(const WhyOptions& options) {
 
 Command why_command(const Arguments& parent) {
   auto options = std::make_shared<WhyOptions>();
-  const Arguments app = parent.add_subcommand("why", "Tells what the time of a run went to");
+  const Arguments app =
+      parent.add_subcommand("why", "Tells what the time of a run went to, and what a change would bring");
   app.add_option("OUT", options->results, "Folder of the results of weft run --why").required().type_name("FOLDER");
-  app.add_flag("--json", options->json, "Print why.json");
+  app.add_flag("--all", options->all, "All accelerators and collectives, not a screen");
+  app.add_option("--what-if", options->what_if,
+                 "Estimates the run with a change: hbm=x2, fabric.link.rate=x2, nic=inf; several at once with commas")
+      .type_name("CHANGE");
+  app.add_flag("--verify", options->verify, "Simulate each --what-if as well");
+  app.add_flag("--advise", options->advise, "Rank what 10 % or twice as much of each resource would save");
+  app.add_flag("--json", options->json, "Print JSON");
   return {app, [options] { return explain(*options); }};
 }
 

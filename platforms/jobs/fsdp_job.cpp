@@ -172,6 +172,7 @@ class FsdpJob final : public Job {
     return [this](const accelerator::ComputeConfig& compute) { return digest_of(config_, compute); };
   }
   [[nodiscard]] std::vector<IdleFields> idle() const override;
+  [[nodiscard]] std::vector<Time> step_ends() const override { return fsdp_->step_ends(); }
   [[nodiscard]] std::string title() const override {
     return fmt::format("{} on {} accelerators, step {} of {}", fsdp_->plan().model.name, machine_->size(),
                        fsdp_->result().steps.size(), config_.steps);

@@ -50,6 +50,8 @@ class Job {
   [[nodiscard]] virtual std::vector<std::string> remarks() const { return {}; }
 
   // After the run:
+  /// When each training step ended on its last rank; none where there are no steps.
+  [[nodiscard]] virtual std::vector<Time> step_ends() const { return {}; }
   /// See MachineUse.
   [[nodiscard]] virtual std::function<std::uint64_t(const accelerator::ComputeConfig&)> kernels_on() const {
     return {};

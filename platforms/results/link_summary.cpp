@@ -277,6 +277,21 @@ std::string link_table(Machine& machine, Time span, const LinkBaseline* since) {
   return text;
 }
 
+std::map<Causes::Place, NamedLink> links_by_place(Machine& machine, Time span, const LinkBaseline* since) {
+  std::map<Causes::Place, NamedLink> places;
+  for (const Network& network : networks(machine, span, since)) {
+    const auto take = [&](const std::vector<Link>& links, const char* joins) {
+      for (const Link& link : links) {
+        places[link.transmitter->place()] = {link.name, network.name, joins, link.transmitter, link.utilisation};
+      }
+    };
+    take(network.from_ends, "from ends");
+    take(network.to_ends, "to ends");
+    take(network.between_switches, "between switches");
+  }
+  return places;
+}
+
 std::string link_remarks(Machine& machine) {
   struct Kind {
     std::int64_t Link::*member;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -29,6 +30,18 @@ nlohmann::ordered_json link_totals(Machine& machine);
 
 /// Every link of all networks with its counters, in CSV.
 std::string link_table(Machine& machine, Time span, const LinkBaseline* since = nullptr);
+
+/// A link that the critical path may name.
+struct NamedLink {
+  std::string name;     ///< as in link_table()
+  std::string network;  ///< "fabric", "scale_up"
+  std::string joins;    ///< "from ends", "to ends", "between switches"
+  const fabric::Transmitter* transmitter = nullptr;
+  double utilisation = 0;
+};
+/// Every link by its place in the critical path, which is kept.
+[[nodiscard]] std::map<Causes::Place, NamedLink> links_by_place(Machine& machine, Time span,
+                                                                const LinkBaseline* since = nullptr);
 
 /// A line for each network in which packets were dropped, damaged, marked or paused: what people should know.
 std::string link_remarks(Machine& machine);

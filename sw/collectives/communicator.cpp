@@ -42,6 +42,9 @@ Communicator::Communicator(std::vector<Rank*> ranks, const Config& config, std::
   channels_ = config.channels != 0 ? config.channels : Nodes(ranks_).per_node() > 1 ? 8 : 4;
   // Ranks may be members of other groups, each of its own, which have staging memory as well.
   firmware::align_memory(ranks_);
+  if (Causes* const causes = ranks_.front()->processor->dispatcher().causes(); causes != nullptr) {
+    watch_ = std::make_unique<Watch>(ranks_, name_, *causes);
+  }
   for (Rank* rank : ranks_) token_.push_back(rank->memory.allocate("barrier", 4 * ranks_.size()));
   if (const Algorithm* other = in_place_of(algorithm_, config_)) other_ = make(*other);
   own_ = other_.group == nullptr ? make(algorithm_) : Doer{&algorithm_, make_group(algorithm_)};
@@ -136,33 +139,43 @@ std::optional<MulticastPhases> Communicator::multicast_phases(int member) const 
 
 Task Communicator::allgather(int member, std::uint64_t buffer, std::uint64_t bytes, std::uint64_t granule) {
   Group& group = begin(doer_for(Operation::kAllgather), "all_gather");
+  const Watch::Call call(watch_.get(), member, "all_gather", bytes);
   co_await enter(member);
   co_await group.allgather(member, buffer, even_blocks({0, bytes}, size(), granule), granule);
+  call.end();
 }
 
 Task Communicator::reduce_scatter(int member, std::uint64_t input, std::uint64_t output, std::uint64_t bytes,
                                   ElementType type) {
   Group& group = begin(doer_for(Operation::kReduceScatter), "reduce_scatter");
+  const Watch::Call call(watch_.get(), member, "reduce_scatter", bytes);
   co_await enter(member);
   co_await group.reduce_scatter(member, input, output, even_blocks({0, bytes}, size(), size_of(type)), type);
+  call.end();
 }
 
 Task Communicator::all_reduce(int member, std::uint64_t buffer, std::uint64_t bytes, ElementType type) {
   Group& group = begin(doer_for(Operation::kAllReduce), "all_reduce");
+  const Watch::Call call(watch_.get(), member, "all_reduce", bytes);
   co_await enter(member);
   co_await group.all_reduce(member, buffer, bytes, type);
+  call.end();
 }
 
 Task Communicator::all_to_all(int member, std::uint64_t input, std::uint64_t output, std::uint64_t bytes) {
   Group& group = begin(doer_for(Operation::kAllToAll), "all_to_all");
+  const Watch::Call call(watch_.get(), member, "all_to_all", bytes);
   co_await enter(member);
   co_await group.all_to_all(member, input, output, bytes);
+  call.end();
 }
 
 Task Communicator::broadcast(int member, int root, std::uint64_t buffer, std::uint64_t bytes) {
   if (broadcast_ != nullptr) {
+    const Watch::Call call(watch_.get(), member, "broadcast", bytes);
     co_await enter(member);
     co_await broadcast_->broadcast(member, root, buffer, bytes);
+    call.end();
     co_return;
   }
   co_await rooted(member, Rooted::kBroadcast, root, buffer, bytes, ElementType::kFp32);
@@ -177,14 +190,18 @@ Task Communicator::rooted(int member, Rooted what, int root, std::uint64_t buffe
         kPath, "expected " + names_with(what) + " for a " + std::string(name_of(what)) + ", got " + algorithm_.name);
   }
   Group& group = begin(*doer, name_of(what));
+  const Watch::Call call(watch_.get(), member, name_of(what), bytes);
   co_await enter(member);
   co_await group.rooted(member, what, root, buffer, bytes, type);
+  call.end();
 }
 
 Task Communicator::barrier(int member) {
   Group& group = begin(doer_of_barrier());
+  const Watch::Call call(watch_.get(), member, "barrier", 0);
   co_await enter(member);
   co_await group.barrier(member, token_[static_cast<std::size_t>(member)]);
+  call.end();
 }
 
 }  // namespace weft::collectives

@@ -15,6 +15,7 @@
 #include "sw/collectives/group.h"
 #include "sw/collectives/multicast/multicast.h"
 #include "sw/collectives/tree/tree_broadcast.h"
+#include "sw/collectives/watch.h"
 #include "sw/firmware/rank.h"
 
 namespace weft::collectives {
@@ -116,6 +117,7 @@ class Communicator {
   Doer own_;
   std::unique_ptr<TreeBroadcast> broadcast_;  ///< if not as the algorithm has it
   const MulticastGroup* multicast_ = nullptr;
+  std::unique_ptr<Watch> watch_;  ///< where the critical path is kept
 };
 
 }  // namespace weft::collectives

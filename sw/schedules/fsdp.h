@@ -75,6 +75,8 @@ class Fsdp {
   void start();
   /// Times of the steps that all ranks have ended.
   [[nodiscard]] std::vector<Time> finished() const;
+  /// When they ended on the last rank, without what was left out.
+  [[nodiscard]] std::vector<Time> step_ends() const;
   /// After the run.
   [[nodiscard]] FsdpResult result() const;
   /// What its communicators do otherwise than configured, a line each.

@@ -34,14 +34,19 @@ Time Fsdp::ended_at(std::size_t step) const {
   return end;
 }
 
-std::vector<Time> Fsdp::finished() const {
+std::vector<Time> Fsdp::step_ends() const {
   std::size_t ended = members_.front()->ends.size();
   for (const auto& member : members_) ended = std::min(ended, member->ends.size());
+  std::vector<Time> ends;
+  for (std::size_t step = 0; step < ended; ++step) ends.push_back(ended_at(step));
+  return ends;
+}
+
+std::vector<Time> Fsdp::finished() const {
   std::vector<Time> steps;
   Time previous;
-  for (std::size_t step = 0; step < ended; ++step) {
-    const Time end = ended_at(step);
-    const Time left_out = steady_ ? steady_->time_of(static_cast<int>(step)) : Time();
+  for (const Time end : step_ends()) {
+    const Time left_out = steady_ ? steady_->time_of(static_cast<int>(steps.size())) : Time();
     steps.push_back(end - previous + left_out);
     previous = end;
   }

@@ -416,7 +416,7 @@ inline void Switch::serve_at(Time now, std::uint32_t index, Time at, Time free) 
   output.service_at = at;
   if (Causes* const causes = dispatcher_.causes(); causes != nullptr) [[unlikely]] {
     causes->mark(CauseKind::kQueue, free, transmitters_[index].place());
-    causes->mark(CauseKind::kCredit, at, transmitters_[index].place());
+    if (at > free) transmitters_[index].mark_credit(at);
   }
   dispatcher_.post(at, *this, kServe | index);
 }

@@ -10,7 +10,6 @@
 #include <random>
 #include <string>
 #include <tuple>
-#include <utility>
 #include <vector>
 
 namespace weft {
@@ -28,33 +27,32 @@ void expect_path(const std::vector<Causes::Step>& path, const std::vector<Causes
   }
 }
 
-Causes::Explain by_tag() {
-  return [](std::uint32_t /*target*/, std::uint32_t tag) { return static_cast<CauseKind>(tag); };
-}
-constexpr auto tag_of(CauseKind kind) {
-  return static_cast<std::uint32_t>(kind);
-}
-
 TEST(Causes, GoBackFromTheLastEventByWhatPostedIt) {
   Causes causes;
-  causes.begin_run({"a", "b"}, by_tag());
+  causes.begin_run({"a", "b"});
   const Causes::Place link = causes.place("a - b");
   const std::uint32_t gather = causes.context("gather");
   causes.set_context(gather);
-  const std::uint64_t kernel = causes.posted(100, 0, tag_of(CauseKind::kKernel), 7);
-  const std::uint64_t idle = causes.posted(300, 1, tag_of(CauseKind::kFirmware), 8);
-  EXPECT_EQ(causes.begin(kernel), 7U);
+  const auto kind = [](CauseKind its) { return [its] { return its; }; };
+  const std::uint64_t kernel = causes.posted(100, 7);
+  const std::uint64_t idle = causes.posted(300, 8);
+  EXPECT_EQ(causes.begin(kernel, 100, 0, kind(CauseKind::kKernel)), 7U);
   causes.mark(CauseKind::kQueue, 150_ps, link);
   causes.mark(CauseKind::kPropagation, 260_ps, link);
   causes.mark(CauseKind::kCopy, 200_ps, link);  // is over by then
-  const std::uint64_t packet = causes.posted(400, 1, tag_of(CauseKind::kSerialisation), 9);
+  const std::uint64_t packet = causes.posted(400, 9);
   causes.end(false);
-  EXPECT_EQ(causes.begin(idle), 8U);
-  const std::uint64_t timer = causes.posted(900, 1, tag_of(CauseKind::kRecovery), 10);
+  EXPECT_EQ(causes.begin(idle, 300, 1, kind(CauseKind::kFirmware)), 8U);
+  const std::uint64_t timer = causes.posted(900, 10);
   causes.end(false);
-  EXPECT_EQ(causes.begin(packet), 9U);
+  EXPECT_EQ(causes.begin(packet, 400, 1, kind(CauseKind::kSerialisation)), 9U);
+  std::vector<Causes::Step> back;
+  causes.back_to(120_ps, [&back](const Causes::Step& step) { back.push_back(step); });
+  expect_path(back, {{400, CauseKind::kSerialisation, 1, gather},
+                     {260, CauseKind::kPropagation, link, gather},
+                     {150, CauseKind::kQueue, link, gather}});
   causes.end(false);
-  EXPECT_EQ(causes.begin(timer), 10U);
+  EXPECT_EQ(causes.begin(timer, 900, 1, kind(CauseKind::kRecovery)), 10U);
   causes.end(true);
   expect_path(causes.path(), {{100, CauseKind::kKernel, 0, gather},
                               {150, CauseKind::kQueue, link, gather},
@@ -64,7 +62,34 @@ TEST(Causes, GoBackFromTheLastEventByWhatPostedIt) {
   EXPECT_EQ(causes.place_name(1), "b");
 }
 
-/// Of some hundred thousand events, whose threads part and end, so that the tree is folded often.
+TEST(Causes, KeepAFewPiecesOfAKernelOfManySlices) {
+  Causes causes;
+  causes.begin_run({"accelerator"});
+  const std::uint32_t product = causes.context("product", true);
+  const std::uint32_t sum = causes.context("sum", true);
+  std::uint64_t event = causes.posted(0, 0);
+  std::uint64_t other = causes.posted(10, 0);
+  for (std::int64_t slice = 0; slice < 1000; ++slice) {
+    causes.begin(event, 100 * slice, 0, [] { return CauseKind::kMemory; });
+    causes.set_context(product);
+    causes.mark(CauseKind::kKernel, Time(100 * slice + 50), 0);
+    causes.mark(CauseKind::kCap, Time(100 * slice + 80), 0);
+    event = causes.posted(100 * slice + 100, 0);
+    causes.end(false);
+    causes.begin(other, 100 * slice + 10, 0, [] { return CauseKind::kOther; });
+    causes.set_context(sum);
+    other = causes.posted(100 * slice + 110, 0);
+    causes.end(false);
+  }
+  causes.begin(event, 100'000, 0, [] { return CauseKind::kMemory; });
+  causes.end(false);
+  EXPECT_LT(causes.live(), 10U);
+  expect_path(causes.path(), {{50'000, CauseKind::kKernel, 0, product},
+                              {80'000, CauseKind::kCap, 0, product},
+                              {100'000, CauseKind::kMemory, 0, product}});
+}
+
+/// Of some hundred thousand events, whose threads part and end, so that the tree's branches end often.
 TEST(Causes, AreThoseOfATreeThatIsKeptWhole) {
   struct Event {
     std::int64_t when;
@@ -81,7 +106,7 @@ TEST(Causes, AreThoseOfATreeThatIsKeptWhole) {
   constexpr std::size_t kNone = SIZE_MAX;
   constexpr std::size_t kEvents = 400'000;
   Causes causes;
-  causes.begin_run({"a", "b", "c"}, by_tag());
+  causes.begin_run({"a", "b", "c"});
   std::mt19937 random(5);
   std::vector<Known> known;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> queue;
@@ -89,11 +114,11 @@ TEST(Causes, AreThoseOfATreeThatIsKeptWhole) {
     const std::int64_t when = now + random() % 1000;
     const auto target = static_cast<std::uint32_t>(random() % 3);
     const auto kind = static_cast<CauseKind>(random() % kCauseKinds);
-    const std::uint32_t context = causes.context("context " + std::to_string(random() % 4));
+    const std::uint32_t context = causes.context("context " + std::to_string(random() % 4), random() % 2 == 0);
     const std::int64_t until = now + static_cast<std::int64_t>(random() % 1200);
     causes.set_context(context);
     causes.mark(CauseKind::kCopy, Time(until), target);
-    queue.push({when, known.size(), causes.posted(when, target, tag_of(kind), known.size())});
+    queue.push({when, known.size(), causes.posted(when, known.size())});
     known.push_back(
         {when, parent, {std::min(until, when), CauseKind::kCopy, target, context}, {when, kind, target, context}});
   };
@@ -103,7 +128,8 @@ TEST(Causes, AreThoseOfATreeThatIsKeptWhole) {
   while (!queue.empty()) {
     const Event event = queue.top();
     queue.pop();
-    ASSERT_EQ(causes.begin(event.handle), event.number);
+    const Causes::Step& rest = known[event.number].rest;
+    ASSERT_EQ(causes.begin(event.handle, event.when, rest.place, [&rest] { return rest.kind; }), event.number);
     const bool is_for_nothing = random() % 10 == 0;
     if (known.size() < kEvents && !is_for_nothing) {
       const std::size_t children = queue.size() < 50 ? 2 : random() % 3;
@@ -113,25 +139,29 @@ TEST(Causes, AreThoseOfATreeThatIsKeptWhole) {
     if (!is_for_nothing) last = event.number;
     most = std::max(most, causes.live());
   }
-  std::vector<Causes::Step> expected;
   std::vector<std::size_t> chain;
   for (std::size_t at = last; at != kNone; at = known[at].parent) chain.push_back(at);
+  const auto why = [](const Causes::Step& step) { return Why{step.context, step.kind, step.place}; };
+  CauseSums expected;
   std::int64_t at = 0;
   for (auto link = chain.rbegin(); link != chain.rend(); ++link) {
     for (const Causes::Step& step : {known[*link].mark, known[*link].rest}) {
       if (step.until <= at) continue;
+      expected[why(step)] += Time(step.until - at);
       at = step.until;
-      const bool goes_on = !expected.empty() && expected.back().kind == step.kind &&
-                           expected.back().place == step.place && expected.back().context == step.context;
-      if (goes_on) {
-        expected.back().until = step.until;
-      } else {
-        expected.push_back(step);
-      }
     }
   }
+  // Pieces of a kernel may be gathered by kind: their order among each other is not kept.
+  CauseSums sums;
+  std::int64_t until = 0;
+  for (const Causes::Step& step : causes.path()) {
+    EXPECT_GT(step.until, until);
+    sums[why(step)] += Time(step.until - until);
+    until = step.until;
+  }
+  EXPECT_EQ(until, at);
+  EXPECT_EQ(sums, expected);
   EXPECT_GT(chain.size(), 1000U);
-  expect_path(causes.path(), expected);
   // What is remembered of events that are past is a path, not a tree.
   EXPECT_LT(most, 100'000U);
 }

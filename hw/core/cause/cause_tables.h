@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "hw/core/quantity.h"
+
+namespace weft {
+
+/// What a part of a run's time went to.
+enum class CauseKind : std::uint8_t {
+  kOther,
+  kKernel,         ///< an accelerator computes
+  kCap,            ///< it does so longer, since a cap of power or clock lowers its clock
+  kLostCores,      ///< or since collectives have cores of it
+  kLaunch,         ///< a command waits to begin, or its end to be told
+  kCopy,           ///< an accelerator's copy, or a sum into its memory
+  kMemory,         ///< HBM or DRAM
+  kRemoteMemory,   ///< memory beyond the accelerators' own, and the way there
+  kHostLink,       ///< PCI Express or what stands in its place
+  kNic,            ///< work within a network interface
+  kInjection,      ///< a network interface waits for its turn to send
+  kSerialisation,  ///< bytes pass a link
+  kQueue,          ///< a packet waits for a link that others use
+  kCredit,         ///< a packet waits for room in the buffer behind a link, or for the end of a pause
+  kPipeline,       ///< a packet passes a switch
+  kReduction,      ///< a switch adds
+  kPropagation,    ///< a packet is in flight
+  kRecovery,       ///< a timer runs until something is sent again
+  kFirmware        ///< a thread runs, or waits for its core
+};
+inline constexpr std::size_t kCauseKinds = static_cast<std::size_t>(CauseKind::kFirmware) + 1;
+/// "serialisation".
+[[nodiscard]] const char* name_of(CauseKind kind);
+
+/// Where time goes: what somebody is about (Causes::Context), to what, and at which place (Causes::Place).
+struct Why {
+  std::uint32_t context = 0;
+  CauseKind kind = CauseKind::kOther;
+  std::uint32_t place = 0;
+
+  friend auto operator<=>(const Why&, const Why&) = default;
+};
+using CauseSums = std::map<Why, Time>;
+
+/// What ranks wait for, beside the critical path.
+struct CauseTables {
+  /// All calls of one collective with so many bytes by a group.
+  struct Collective {
+    int members = 0;
+    std::int64_t calls = 0;  ///< by all members together
+    Time spent;              ///< by members, from their entry to their end
+    Time late;               ///< of that, before the last member's entry
+    CauseSums transfer;      ///< of the rest
+    CauseSums lateness;      ///< what the last member was at since the first one's entry, a time for each call of all
+    std::map<int, std::pair<std::int64_t, Time>> last;  ///< by rank, how often it came last, and that time
+  };
+  struct Key {
+    std::string group;
+    std::string operation;
+    std::uint64_t bytes = 0;
+
+    friend auto operator<=>(const Key&, const Key&) = default;
+  };
+
+  std::map<std::uint32_t, CauseSums> waits;  ///< of streams of an accelerator's commands, by its place
+  std::map<Key, Collective> collectives;
+};
+
+}  // namespace weft

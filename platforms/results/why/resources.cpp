@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/results/why/resources.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace weft::platforms {
+
+const std::vector<Resource>& resources() {
+  static const std::vector<Resource> kResources = {
+      {"compute",
+       "computing",
+       "",
+       {"kernel"},
+       {{"accelerator.compute.tensor_16bit", true},
+        {"accelerator.compute.tensor_8bit", true},
+        {"accelerator.compute.tensor_tf32", true},
+        {"accelerator.compute.tensor_int8", true},
+        {"accelerator.compute.tensor_fp64", true},
+        {"accelerator.compute.tensor_fp4", true},
+        {"accelerator.compute.vector_fp32", true},
+        {"accelerator.compute.vector_fp64", true},
+        {"accelerator.compute.special_functions", true},
+        {"accelerator.compute.operand_rate", true},
+        {"accelerator.compute.l2_rate", true},
+        {"accelerator.compute.tile_latency", false},
+        {"accelerator.compute.tile_latency_tf32", false},
+        {"accelerator.compute.panel_step", false}}},
+      {"cap",
+       "slowed by a cap of power or clock",
+       "",
+       {"cap"},
+       {{"accelerator.compute.power.cap", true}, {"accelerator.compute.clock_cap", true}}},
+      {"cores", "slowed by collectives that have cores", "", {"lost cores"}, {}},
+      {"hbm", "waiting for HBM", "", {"memory"}, {{"accelerator.hbm.rate", true}}},
+      {"launch", "launches", "", {"launch"}, {{"accelerator.compute.launch", false}}},
+      {"copy",
+       "copies and sums of accelerators",
+       "",
+       {"copy"},
+       {{"accelerator.copy_rate", true}, {"accelerator.copy_overhead", false}}},
+      {"nic",
+       "host links and DMA of interfaces",
+       "fabric",
+       {"host link", "network interface"},
+       {{"nic.dma_rate", true},
+        {"nic.pcie.lanes", true},
+        {"nic.message_cost", false},
+        {"nic.packet_cost", false},
+        {"nic.read_latency", false},
+        {"nic.write_latency", false}}},
+      {"link", "bytes on links", "fabric", {"serialisation", "queue", "injection"}, {{"fabric.link.rate", true}}},
+      {"buffer", "waiting for buffers behind links", "fabric", {"credit"}, {{"fabric.link.buffer", true}}},
+      {"cable", "flight on links", "fabric", {"propagation"}, {{"fabric.link.propagation", false}}},
+      {"switch", "switches", "fabric", {"pipeline"}, {{"fabric.switch.latency", false}}},
+      {"reduction",
+       "sums in switches",
+       "",
+       {"reduction"},
+       {{"fabric.switch.reduction.clock", true},
+        {"fabric.switch.reduction.latency", false},
+        {"fabric.switch.reduction.low_latency", false}}},
+      {"port",
+       "accelerators' ports",
+       "scale_up",
+       {"host link", "network interface"},
+       {{"scale_up.port.dma_rate", true},
+        {"scale_up.port.message_cost", false},
+        {"scale_up.port.read_latency", false},
+        {"scale_up.port.write_latency", false}}},
+      {"scale-up-link",
+       "bytes on links within nodes",
+       "scale_up",
+       {"serialisation", "queue", "injection"},
+       {{"scale_up.fabric.link.rate", true}}},
+      {"scale-up-buffer",
+       "waiting for buffers within nodes",
+       "scale_up",
+       {"credit"},
+       {{"scale_up.fabric.link.buffer", true}}},
+      {"scale-up-cable",
+       "flight within nodes",
+       "scale_up",
+       {"propagation"},
+       {{"scale_up.fabric.link.propagation", false}}},
+      {"scale-up-switch",
+       "switches within nodes",
+       "scale_up",
+       {"pipeline"},
+       {{"scale_up.fabric.switch.latency", false}}},
+      {"remote-memory",
+       "remote memory",
+       "",
+       {"remote memory"},
+       {{"remote_memory.rate", true},
+        {"remote_memory.latency", false},
+        {"remote_memory.cxl.link.rate", true},
+        {"remote_memory.cxl.device_link.rate", true},
+        {"remote_memory.cxl.device.rate", true}}},
+      {"timeout", "timers until something is sent again", "", {"recovery"}, {{"nic.ack_timeout", false}}},
+      {"firmware", "firmware", "", {"firmware"}, {{"firmware.clock", true}}},
+      {"other", "what modules do not say", "", {}, {}},
+  };
+  return kResources;
+}
+
+const Resource& resource_of(std::string_view kind, std::string_view network) {
+  const std::vector<Resource>& all = resources();
+  const auto sets = [&](const Resource& it) {
+    return std::find(it.kinds.begin(), it.kinds.end(), kind) != it.kinds.end();
+  };
+  const auto found = std::find_if(all.begin(), all.end(), [&](const Resource& it) {
+    return sets(it) && (it.network.empty() || it.network == network);
+  });
+  if (found != all.end()) return *found;
+  // Places of no network: a cable box, or what a user's own module marks.
+  const auto any = std::find_if(all.begin(), all.end(), sets);
+  return any != all.end() ? *any : all.back();
+}
+
+const Resource& resource_of(const nlohmann::ordered_json& piece) {
+  return resource_of(piece.value("kind", std::string()), piece.value("network", std::string()));
+}
+
+}  // namespace weft::platforms

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace weft::platforms {
+
+/// What an architect can buy more of: the kinds of a critical path's pieces that it sets, and the fields that say how
+/// much of it there is.
+struct Resource {
+  struct Setting {
+    std::string_view field;
+    bool is_rate;  ///< more of it is faster; else less
+  };
+
+  std::string_view name;     ///< "hbm"
+  std::string_view words;    ///< "waiting for HBM": what people call time that goes to it
+  std::string_view network;  ///< of pieces of this network alone: "fabric", "scale_up"; empty: of any
+  std::vector<std::string_view> kinds;
+  std::vector<Setting> settings;
+};
+
+/// In the order in which tables have them.
+[[nodiscard]] const std::vector<Resource>& resources();
+/// Of a kind of why.json and the network of its place. Each has one.
+[[nodiscard]] const Resource& resource_of(std::string_view kind, std::string_view network);
+[[nodiscard]] const Resource& resource_of(const nlohmann::ordered_json& piece);
+
+}  // namespace weft::platforms

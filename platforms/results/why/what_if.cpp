@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/results/why/what_if.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <stdexcept>
+
+namespace weft::platforms {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr double kInfinite = std::numeric_limits<double>::infinity();
+/// A rate that is to be infinite is so many times as high: fields have limits.
+constexpr double kVeryMuch = 100;
+/// An estimate this near to the run as it was is within it whatever happens.
+constexpr double kNear = 0.05;
+/// Another chain this near to the path may bind once the path is shorter.
+constexpr double kRival = 0.8;
+
+struct Number {
+  double value = 0;
+  std::string unit;
+};
+
+std::optional<Number> number_in(const std::string& text) {
+  Number number;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number.value);
+  if (error != std::errc()) return std::nullopt;
+  number.unit = std::string(end, text.data() + text.size());
+  return number;
+}
+
+ordered_json value_of(const ordered_json& values, const std::string& field) {
+  return values.contains(field) ? values[field].value("value", ordered_json()) : ordered_json();
+}
+
+std::string names() {
+  std::string text;
+  for (const Resource& resource : resources()) {
+    if (!resource.settings.empty()) text += (text.empty() ? "" : ", ") + std::string(resource.name);
+  }
+  return text;
+}
+
+double factor_in(const std::string& value, bool is_rate) {
+  if (value == "inf") return kInfinite;
+  if (!value.empty() && value.front() == 'x') {
+    const auto number = number_in(value.substr(1));
+    if (number && number->unit.empty() && number->value > 0 && std::isfinite(number->value)) {
+      return number->value;
+    }
+  }
+  if (const auto number = number_in(value); number && number->value == 0 && !is_rate) return kInfinite;
+  return 0;
+}
+
+/// Kernels that a cap slows down. A faster array gains them nothing: they take their energy at the cap's power.
+std::set<std::string> capped(const ordered_json& pieces) {
+  std::set<std::string> kernels;
+  for (const ordered_json& piece : pieces) {
+    if (piece.contains("kind") && piece["kind"] == "cap") kernels.insert(piece["about"]);
+  }
+  return kernels;
+}
+
+/// What a chain takes with the changes.
+double scaled(const ordered_json& pieces, const std::vector<Change>& changes) {
+  const std::set<std::string> at_cap = capped(pieces);
+  double sum = 0;
+  for (const ordered_json& piece : pieces) {
+    double ps = piece["ps"].get<double>();
+    if (piece.contains("kind")) {
+      const Resource& its = resource_of(piece);
+      for (const Change& change : changes) {
+        const bool waits_for_power = piece["kind"] == "kernel" && change.factor > 1 && at_cap.contains(piece["about"]);
+        if (change.resource == &its && !waits_for_power) ps /= change.factor;
+      }
+    }
+    sum += ps;
+  }
+  return sum;
+}
+
+}  // namespace
+
+Change read_change(const std::string& text, const ordered_json& values) {
+  const std::size_t equals = text.find('=');
+  const std::string name = text.substr(0, equals);
+  const std::string value = equals == std::string::npos ? "" : text.substr(equals + 1);
+  Change change;
+  for (const Resource& resource : resources()) {
+    bool is_rate = true;
+    bool is_it = name == resource.name && !resource.settings.empty();
+    for (const Resource::Setting& setting : resource.settings) {
+      if (name != setting.field) continue;
+      is_it = true;
+      is_rate = setting.is_rate;
+      change.field = name;
+    }
+    if (!is_it) continue;
+    change.resource = &resource;
+    if (change.field.empty()) is_rate = resource.settings.front().is_rate;
+    change.factor = factor_in(value, is_rate);
+    if (change.factor != 0) return change;
+    const ordered_json now = change.field.empty() ? ordered_json() : value_of(values, name);
+    if (!now.is_null()) {
+      const auto from = number_in(now.is_string() ? now.get<std::string>() : now.dump());
+      const auto to = number_in(value);
+      if (from && to && from->unit == to->unit && from->value > 0 && to->value > 0) {
+        change.factor = is_rate ? to->value / from->value : from->value / to->value;
+        return change;
+      }
+      throw std::invalid_argument(fmt::format("{}: expected xN, inf or a value like {}, got \"{}\"", name,
+                                              now.is_string() ? now.get<std::string>() : now.dump(), value));
+    }
+    throw std::invalid_argument(fmt::format("{}: expected xN or inf, got \"{}\"", name, value));
+  }
+  throw std::invalid_argument(fmt::format("expected one of {}, or a field of these, got \"{}\"", names(), name));
+}
+
+std::string to_text(const Change& change) {
+  const std::string name = change.field.empty() ? std::string(change.resource->name) : change.field;
+  return std::isinf(change.factor) ? name + "=inf" : fmt::format("{}=x{:.4g}", name, change.factor);
+}
+
+std::vector<std::pair<std::string, std::string>> settings_of(const Change& change, const ordered_json& values) {
+  std::vector<std::pair<std::string, std::string>> settings;
+  for (const Resource::Setting& setting : change.resource->settings) {
+    const std::string field(setting.field);
+    if (!change.field.empty() && change.field != field) continue;
+    const ordered_json now = value_of(values, field);
+    if (now.is_null()) continue;
+    const auto number = number_in(now.is_string() ? now.get<std::string>() : now.dump());
+    if (!number || number->value == 0) continue;
+    double factor = std::isinf(change.factor) && setting.is_rate ? kVeryMuch : change.factor;
+    if (!setting.is_rate) factor = 1 / factor;
+    const double value = number->value * factor;
+    if (now.is_number_integer() && value != std::floor(value)) continue;  // lanes, which there are no parts of
+    settings.emplace_back(
+        field, now.is_number() ? fmt::format("{:.10g}", value) : fmt::format("{:.10g}{}", value, number->unit));
+  }
+  return settings;
+}
+
+Foretold foretell(const ordered_json& why, const std::vector<Change>& changes) {
+  Foretold result;
+  result.before_ps = why["until_ps"].get<std::int64_t>() - why["from_ps"].get<std::int64_t>();
+  result.path_ps = std::llround(scaled(why["pieces"], changes));
+  std::map<std::string, double> groups;
+  for (const ordered_json& collective : why.value("collectives", ordered_json::array())) {
+    groups[collective["group"]] += scaled(collective["transfer"], changes) / collective["members"].get<double>();
+  }
+  for (const auto& [group, ps] : groups) {
+    if (ps <= static_cast<double>(result.other_ps)) continue;
+    result.other_ps = std::llround(ps);
+    result.other = "collectives of " + group;
+  }
+  const bool slower = std::any_of(changes.begin(), changes.end(), [](const Change& it) { return it.factor < 1; });
+  if (!slower) result.other_ps = std::min(result.other_ps, result.before_ps);
+  const auto near = static_cast<double>(result.before_ps) * (1 - kNear);
+  result.is_loose = static_cast<double>(result.ps())<near&& static_cast<double>(result.other_ps)> kRival *
+                    static_cast<double>(result.path_ps);
+  const bool at_cap = std::any_of(changes.begin(), changes.end(), [&why](const Change& it) {
+    return it.resource->name == "compute" && it.factor > 1 && !capped(why["pieces"]).empty();
+  });
+  result.is_loose = result.is_loose || at_cap;
+  if (slower) result.is_loose = static_cast<double>(result.ps()) > static_cast<double>(result.before_ps) * (1 + kNear);
+  return result;
+}
+
+}  // namespace weft::platforms

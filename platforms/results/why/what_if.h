@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "platforms/results/why/resources.h"
+
+namespace weft::platforms {
+
+/// "hbm=x2": so many times as fast. Infinity: it takes no time.
+struct Change {
+  const Resource* resource = nullptr;
+  std::string field;  ///< empty: all of the resource
+  double factor = 1;
+};
+
+/// Reads NAME=xN, NAME=inf and NAME=0 (of what is a time), where NAME is a resource or one of its fields, and
+/// FIELD=VALUE in the unit that `values` (of config.json) has. Throws std::invalid_argument with what was expected.
+[[nodiscard]] Change read_change(const std::string& text, const nlohmann::ordered_json& values);
+/// "hbm=x2", as read_change() reads it.
+[[nodiscard]] std::string to_text(const Change& change);
+/// Settings, FIELD and VALUE, that make the change, of those fields that the platform has. Empty: there are none, or
+/// they cannot be scaled so.
+[[nodiscard]] std::vector<std::pair<std::string, std::string>> settings_of(const Change& change,
+                                                                           const nlohmann::ordered_json& values);
+
+/// What a run would take with changes, by what why.json has of it.
+///
+/// The pieces of the critical path that the changes are about are scaled. That chain has to be gone through in the new
+/// run as well, so that the new run is not shorter than it, as far as no order changes; nor than what the members of
+/// any group spend in its collectives, one after the other, once all have come. The larger of these is the estimate. A
+/// change for the better does not make a run longer.
+struct Foretold {
+  std::int64_t before_ps = 0;
+  std::int64_t path_ps = 0;   ///< the path as it is, scaled
+  std::int64_t other_ps = 0;  ///< the longest of other chains that are known
+  std::string other;          ///< which
+  bool is_loose = false;
+
+  [[nodiscard]] std::int64_t ps() const { return path_ps > other_ps ? path_ps : other_ps; }
+};
+[[nodiscard]] Foretold foretell(const nlohmann::ordered_json& why, const std::vector<Change>& changes);
+
+}  // namespace weft::platforms

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/results/why/why_summary.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace weft::platforms {
+namespace {
+
+using nlohmann::ordered_json;
+
+/// Of a wait and of a collective, what has a piece of its own.
+constexpr std::size_t kMostPieces = 12;
+
+class Names {
+ public:
+  Names(Machine& machine, const WhySpan& span)
+      : causes_(*machine.causes()), links_(links_by_place(machine, span.until - span.from, span.since)) {}
+
+  [[nodiscard]] ordered_json piece(const Why& why, Time time) const {
+    const Causes::Context& about = causes_.context_of(why.context);
+    return {{"of", about.is_kernel ? "kernel" : "thread"},
+            {"about", about.name.empty() ? "the start" : about.name},
+            {"kind", name_of(why.kind)},
+            {"place", place(why.place)},
+            {"on_link", Causes::is_link(why.place)},
+            {"network", network(why.place)},
+            {"ps", time.count()}};
+  }
+  [[nodiscard]] std::string place(Causes::Place place) const {
+    const auto found = links_.find(place);
+    return found == links_.end() ? causes_.place_name(place) : found->second.name;
+  }
+  /// Links by their names in links.csv, with what they are and how they compare with those that join what they join.
+  [[nodiscard]] ordered_json links(const std::set<Causes::Place>& places) const {
+    ordered_json json = ordered_json::object();
+    for (const Causes::Place place : places) {
+      const auto found = links_.find(place);
+      if (found == links_.end()) continue;
+      const NamedLink& link = found->second;
+      std::vector<double> alike;
+      for (const auto& [other_place, other] : links_) {
+        if (other.network == link.network && other.joins == link.joins) alike.push_back(other.utilisation);
+      }
+      std::sort(alike.begin(), alike.end());
+      json[link.name] = {{"network", link.network},
+                         {"joins", link.joins},
+                         {"rate", to_text(link.transmitter->rate())},
+                         {"propagation", to_text(link.transmitter->propagation())},
+                         {"buffer", to_text(Bytes(static_cast<std::uint64_t>(link.transmitter->buffer())))},
+                         {"utilisation", link.utilisation},
+                         {"alike",
+                          {{"links", alike.size()},
+                           {"least", alike.front()},
+                           {"median", alike[alike.size() / 2]},
+                           {"most", alike.back()}}}};
+    }
+    return json;
+  }
+
+ private:
+  [[nodiscard]] std::string network(Causes::Place place) const {
+    if (const auto found = links_.find(place); found != links_.end()) return found->second.network;
+    const std::string& name = causes_.place_name(place);
+    if (name.starts_with("nic") || name.starts_with("network")) return "fabric";
+    if (name.starts_with("port") || name.starts_with("node")) return "scale_up";
+    return "";
+  }
+
+  const Causes& causes_;
+  std::map<Causes::Place, NamedLink> links_;
+};
+
+ordered_json largest(const Names& names, const CauseSums& sums) {
+  std::vector<std::pair<Why, Time>> sorted(sums.begin(), sums.end());
+  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  ordered_json list = ordered_json::array();
+  Time rest;
+  for (std::size_t i = 0; i < sorted.size(); ++i) {
+    if (i < kMostPieces) {
+      list.push_back(names.piece(sorted[i].first, sorted[i].second));
+    } else {
+      rest += sorted[i].second;
+    }
+  }
+  if (rest > Time()) list.push_back({{"of", "others"}, {"ps", rest.count()}});
+  return list;
+}
+
+Time total(const CauseSums& sums) {
+  Time time;
+  for (const auto& [why, each] : sums) time += each;
+  return time;
+}
+
+ordered_json waits(Machine& machine, const Names& names) {
+  ordered_json list = ordered_json::array();
+  for (const auto& [place, sums] : machine.causes()->tables().waits) {
+    list.push_back({{"place", names.place(place)}, {"ps", total(sums).count()}, {"for", largest(names, sums)}});
+  }
+  return list;
+}
+
+ordered_json collectives(Machine& machine, const Names& names) {
+  ordered_json list = ordered_json::array();
+  for (const auto& [key, all] : machine.causes()->tables().collectives) {
+    ordered_json last = ordered_json::array();
+    std::vector<std::pair<int, std::pair<std::int64_t, Time>>> ranks(all.last.begin(), all.last.end());
+    std::stable_sort(ranks.begin(), ranks.end(),
+                     [](const auto& a, const auto& b) { return a.second.second > b.second.second; });
+    for (std::size_t i = 0; i < std::min(ranks.size(), kMostPieces); ++i) {
+      last.push_back(
+          {{"rank", ranks[i].first}, {"times", ranks[i].second.first}, {"ps", ranks[i].second.second.count()}});
+    }
+    list.push_back({{"group", key.group},
+                    {"operation", key.operation},
+                    {"bytes", key.bytes},
+                    {"members", all.members},
+                    {"calls", all.calls},
+                    {"ps", all.spent.count()},
+                    {"late_ps", all.late.count()},
+                    {"transfer", largest(names, all.transfer)},
+                    {"last", last},
+                    {"lateness", largest(names, all.lateness)}});
+  }
+  std::stable_sort(list.begin(), list.end(), [](const ordered_json& a, const ordered_json& b) {
+    return a["ps"].get<std::int64_t>() > b["ps"].get<std::int64_t>();
+  });
+  return list;
+}
+
+}  // namespace
+
+ordered_json why_summary(Machine& machine, const WhySpan& span) {
+  const Causes& causes = *machine.causes();
+  std::vector<Causes::Step> path = causes.path();
+  if (!path.empty() && span.until.count() > path.back().until) {
+    path.push_back({span.until.count(), CauseKind::kFirmware, path.back().place, path.back().context});
+  }
+  struct Sum {
+    std::int64_t ps = 0;
+    std::int64_t times = 0;
+  };
+  std::map<std::tuple<std::size_t, Why>, Sum> sums;
+  std::int64_t at = span.from.count();
+  std::size_t in_step = 0;
+  for (const Causes::Step& step : path) {
+    while (step.until > at) {  // a piece that crosses the end of a training step is of both
+      while (in_step < span.steps.size() && span.steps[in_step].count() <= at) ++in_step;
+      const bool is_within = in_step >= span.steps.size() || step.until <= span.steps[in_step].count();
+      const std::int64_t until = is_within ? step.until : span.steps[in_step].count();
+      Sum& sum = sums[{in_step, Why{step.context, step.kind, step.place}}];
+      sum.ps += until - at;
+      ++sum.times;
+      at = until;
+    }
+  }
+  std::vector<std::pair<std::tuple<std::size_t, Why>, Sum>> sorted(sums.begin(), sums.end());
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const auto& a, const auto& b) { return a.second.ps > b.second.ps; });
+  const Names names(machine, span);
+  ordered_json pieces = ordered_json::array();
+  std::set<Causes::Place> places;
+  for (const auto& [key, sum] : sorted) {
+    const auto& [step, why] = key;
+    places.insert(why.place);
+    ordered_json piece = names.piece(why, Time(sum.ps));
+    piece["times"] = sum.times;
+    if (span.steps.size() > 1) piece["step"] = step + 1;
+    pieces.push_back(std::move(piece));
+  }
+  ordered_json ends = ordered_json::array();
+  for (const Time end : span.steps) ends.push_back(end.count());
+  return {{"from_ps", span.from.count()},
+          {"until_ps", at},
+          {"training_steps_ps", ends},
+          {"steps", path.size()},
+          {"pieces", pieces},
+          {"links", names.links(places)},
+          {"waits", waits(machine, names)},
+          {"collectives", collectives(machine, names)}};
+}
+
+}  // namespace weft::platforms

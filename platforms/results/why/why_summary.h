@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <vector>
+
+#include "platforms/machine/machine.h"
+#include "platforms/results/link_summary.h"
+
+namespace weft::platforms {
+
+/// What of a run the critical path is told of.
+struct WhySpan {
+  Time from;
+  Time until;
+  std::vector<Time> steps;              ///< ends of training steps; none where there are none
+  const LinkBaseline* since = nullptr;  ///< what links had carried before
+};
+
+/// The critical path of a run, which the machine has kept, from a time on to another, in pieces: what each is about,
+/// its kind, its place and how long it is, the longest first. Their sum is the time between. Beside it the links that
+/// it crosses, what each accelerator's streams waited for, and what members of groups did in their collectives.
+/// docs/architect/why.md has the keys.
+nlohmann::ordered_json why_summary(Machine& machine, const WhySpan& span);
+
+}  // namespace weft::platforms

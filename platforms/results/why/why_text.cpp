@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/results/why/why_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "platforms/results/format.h"
+#include "platforms/results/why/what_if.h"
+
+namespace weft::platforms {
+namespace {
+
+using nlohmann::ordered_json;
+
+/// A sum over pieces that have something in common, and over parts of it.
+struct Branch {
+  std::int64_t ps = 0;
+  std::map<std::string, Branch> parts;
+
+  Branch& add(const std::string& name, std::int64_t more) {
+    Branch& part = parts[name];
+    part.ps += more;
+    return part;
+  }
+  [[nodiscard]] std::vector<std::pair<std::string, const Branch*>> worst_first() const {
+    std::vector<std::pair<std::string, const Branch*>> all;
+    for (const auto& [name, part] : parts) all.emplace_back(name, &part);
+    std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.second->ps > b.second->ps; });
+    return all;
+  }
+};
+
+/// Below this nothing has a line of its own.
+constexpr double kLeastShare = 0.002;
+constexpr std::size_t kMostParts = 8;
+constexpr std::size_t kMostPlaces = 3;
+constexpr std::size_t kNameWidth = 46;
+
+class Tree {
+ public:
+  explicit Tree(std::int64_t whole) : whole_(whole) {}
+
+  [[nodiscard]] double share(std::int64_t ps) const {
+    return whole_ == 0 ? 0 : static_cast<double>(ps) / static_cast<double>(whole_);
+  }
+  void line(std::size_t depth, const std::string& name, std::int64_t ps) {
+    text_ += fmt::format("{:{}}{:<{}} {:>10} {:>6.1f} %\n", "", 2 * depth, name, kNameWidth - 2 * depth,
+                         short_time(Time(ps)), 100 * share(ps));
+  }
+  /// The parts of a branch, and theirs, down to `levels`.
+  void parts(const Branch& branch, std::size_t depth, std::size_t levels) {
+    if (levels == 0) return;
+    std::size_t shown = 0;
+    std::int64_t rest = 0;
+    std::size_t others = 0;
+    for (const auto& [name, part] : branch.worst_first()) {
+      if (share(part->ps) < kLeastShare || shown == (depth > 2 ? kMostPlaces : kMostParts)) {
+        rest += part->ps;
+        ++others;
+        continue;
+      }
+      ++shown;
+      line(depth, name, part->ps);
+      parts(*part, depth + 1, levels - 1);
+    }
+    if (shown > 0 && share(rest) >= kLeastShare) line(depth, fmt::format("{} others", others), rest);
+  }
+  [[nodiscard]] std::string percent(std::int64_t ps) const { return fmt::format("{:.1f} %", 100 * share(ps)); }
+  [[nodiscard]] const std::string& text() const { return text_; }
+
+ private:
+  std::int64_t whole_;
+  std::string text_;
+};
+
+/// "68.8 % computing, 26.5 % waiting for HBM".
+std::string shares(const Branch& branch, const Tree& tree) {
+  std::string text;
+  for (const auto& [name, part] : branch.worst_first()) {
+    if (tree.share(part->ps) < kLeastShare) break;
+    text += (text.empty() ? "" : ", ") + tree.percent(part->ps) + " " + name;
+  }
+  return text;
+}
+
+std::string value_in(const ordered_json& values, const Resource& resource) {
+  for (const Resource::Setting& setting : resource.settings) {
+    const std::string field(setting.field);
+    if (!values.contains(field)) continue;
+    const ordered_json& value = values[field]["value"];
+    const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+    if (text.find_first_not_of("0bps") == std::string::npos) continue;  // 0: not of this platform
+    return field + " " + text;
+  }
+  return "";
+}
+
+/// Every resource that the path has, in the order of all tables of this kind.
+std::string resources_text(const ordered_json& why, const ordered_json& values, std::int64_t whole) {
+  struct Sum {
+    std::int64_t ps = 0;
+    std::int64_t times = 0;
+  };
+  std::map<const Resource*, Sum> sums;
+  for (const ordered_json& piece : why["pieces"]) {
+    Sum& sum = sums[&resource_of(piece)];
+    sum.ps += piece["ps"].get<std::int64_t>();
+    sum.times += piece.value("times", std::int64_t{0});
+  }
+  std::vector<std::vector<std::string>> lines = {{"what the path goes to", "time", "share", "pieces", "what sets it"}};
+  for (const Resource& resource : resources()) {
+    const auto found = sums.find(&resource);
+    if (found == sums.end() || found->second.ps == 0) continue;
+    lines.push_back(
+        {"  " + std::string(resource.words), short_time(Time(found->second.ps)),
+         fmt::format("{:.1f} %", 100.0 * static_cast<double>(found->second.ps) / static_cast<double>(whole)),
+         std::to_string(found->second.times), value_in(values, resource)});
+  }
+  return in_columns(lines);
+}
+
+std::string links_text(const ordered_json& why, const Branch& links, const Tree& tree) {
+  std::vector<std::vector<std::string>> lines = {
+      {"links that the path crosses", "time", "share", "mostly", "busy", "alike", "rate", "flight", "buffer"}};
+  for (const auto& [name, link] : links.worst_first()) {
+    if (lines.size() > kMostParts || tree.share(link->ps) < kLeastShare) break;
+    std::vector<std::string> line = {"  " + name, short_time(Time(link->ps)), tree.percent(link->ps),
+                                     link->worst_first().front().first};
+    if (const ordered_json all = why.value("links", ordered_json::object()); all.contains(name)) {
+      const ordered_json& its = all[name];
+      line.push_back(fmt::format("{:.0f} %", 100 * its["utilisation"].get<double>()));
+      line.push_back(
+          fmt::format("{:.0f} % of {}", 100 * its["alike"]["median"].get<double>(), its["alike"]["links"].get<int>()));
+      for (const char* key : {"rate", "propagation", "buffer"}) line.push_back(its[key]);
+    }
+    lines.push_back(std::move(line));
+  }
+  return lines.size() == 1 ? "" : in_columns(lines);
+}
+
+/// "network.leaf0.port1 to nic1 24 %, computing 12 %": what the largest of these pieces are, by resource and place.
+std::string mostly(const ordered_json& pieces, std::int64_t whole, std::size_t most = 2) {
+  Branch sums;
+  for (const ordered_json& piece : pieces) {
+    if (!piece.contains("kind")) continue;
+    const std::string place = piece["place"];
+    const bool is_kernel = piece["of"] == "kernel";
+    sums.add(is_kernel ? piece["about"].get<std::string>() + " on " + place
+                       : std::string(resource_of(piece).words) + " at " + place,
+             piece["ps"]);
+  }
+  std::string text;
+  for (const auto& [name, part] : sums.worst_first()) {
+    if (most-- == 0 || part->ps == 0) break;
+    text += fmt::format("{}{} {:.0f} %", text.empty() ? "" : ", ", name,
+                        100.0 * static_cast<double>(part->ps) / static_cast<double>(whole));
+  }
+  return text;
+}
+
+std::string collectives_text(const ordered_json& why, bool all) {
+  std::vector<std::vector<std::string>> lines = {
+      {"collectives, by member", "calls", "each", "waits for late ranks", "the rest is mostly"}};
+  for (const ordered_json& it : why.value("collectives", ordered_json::array())) {
+    if (!all && lines.size() > kMostPlaces + 1) break;
+    const auto calls = it["calls"].get<std::int64_t>();
+    const auto ps = it["ps"].get<std::int64_t>();
+    if (calls == 0 || ps == 0) continue;
+    const auto late = it["late_ps"].get<std::int64_t>();
+    std::string waits = fmt::format("{:.0f} %", 100.0 * static_cast<double>(late) / static_cast<double>(ps));
+    if (late * 10 > ps && !it["last"].empty()) {
+      waits += fmt::format(", {} of {} for rank {}", it["last"][0]["times"].get<std::int64_t>(),
+                           calls / it["members"].get<std::int64_t>(), it["last"][0]["rank"].get<int>());
+    }
+    lines.push_back({fmt::format("  {} {} of {}", it["group"].get<std::string>(), it["operation"].get<std::string>(),
+                                 short_bytes(it["bytes"].get<double>())),
+                     std::to_string(calls / it["members"].get<std::int64_t>()), short_time(Time(ps / calls)), waits,
+                     mostly(it["transfer"], std::max<std::int64_t>(ps - late, 1), 1)});
+  }
+  return lines.size() == 1 ? "" : in_columns(lines);
+}
+
+std::string waits_text(const ordered_json& why, bool all) {
+  std::vector<ordered_json> waits = why.value("waits", std::vector<ordered_json>());
+  if (waits.empty()) return "";
+  std::stable_sort(waits.begin(), waits.end(), [](const ordered_json& a, const ordered_json& b) {
+    return a["ps"].get<std::int64_t>() < b["ps"].get<std::int64_t>();
+  });
+  std::vector<std::vector<std::string>> lines = {{"accelerators' waits before kernels", "time", "mostly"}};
+  const auto add = [&](const char* which, const ordered_json& wait) {
+    const auto ps = wait["ps"].get<std::int64_t>();
+    lines.push_back({fmt::format("  {}{}", which, wait["place"].get<std::string>()), short_time(Time(ps)),
+                     mostly(wait["for"], std::max<std::int64_t>(ps, 1))});
+  };
+  if (all) {
+    for (auto wait = waits.rbegin(); wait != waits.rend(); ++wait) add("", *wait);
+  } else {
+    add("most: ", waits.back());
+    if (waits.size() > 2) add("median: ", waits[waits.size() / 2]);
+    if (waits.size() > 1) add("least: ", waits.front());
+  }
+  return in_columns(lines);
+}
+
+}  // namespace
+
+std::string why_text(const ordered_json& why, const ordered_json& values, bool all) {
+  const std::int64_t whole = why["until_ps"].get<std::int64_t>() - why["from_ps"].get<std::int64_t>();
+  Branch root;
+  Branch of_kernels;
+  Branch of_others;
+  Branch accelerators;
+  Branch links;
+  for (const ordered_json& piece : why["pieces"]) {
+    const auto ps = piece["ps"].get<std::int64_t>();
+    const std::string words(resource_of(piece).words);
+    const bool is_kernel = piece["of"] == "kernel";
+    Branch& what = root.add(is_kernel ? "kernels" : "between kernels", ps).add(piece["about"], ps);
+    Branch& part = what.add(words, ps);
+    if (!is_kernel) part.add(piece["place"], ps);  // a kernel is on whichever rank the path is
+    (is_kernel ? of_kernels : of_others).add(words, ps);
+    if (is_kernel) accelerators.add(piece["place"], ps);
+    if (piece["on_link"] == true) links.add(piece["place"], ps).add(piece["kind"], ps);
+  }
+  Tree tree(whole);
+  std::string words = fmt::format("The critical path is {} long.", short_time(Time(whole)));
+  const std::int64_t in_kernels = root.parts["kernels"].ps;
+  const std::int64_t between = root.parts["between kernels"].ps;
+  if (in_kernels > 0) {
+    words += fmt::format(" {} of it is in kernels: {}.", tree.percent(in_kernels), shares(of_kernels, tree));
+  }
+  if (tree.share(between) >= kLeastShare) {
+    const auto [topic, worst] = root.parts["between kernels"].worst_first().front();
+    words += fmt::format(" {} is between kernels: {}; the largest part of that, {}, is for {}.", tree.percent(between),
+                         shares(of_others, tree), tree.percent(worst->ps), topic);
+  }
+  if (accelerators.parts.size() > 1) {
+    const auto [slowest, its] = accelerators.worst_first().front();
+    words += fmt::format(" Of the kernels' time, {:.0f} % is on {}.",
+                         100.0 * static_cast<double>(its->ps) / static_cast<double>(in_kernels), slowest);
+  }
+  if (!links.parts.empty()) {
+    const auto [busiest, its] = links.worst_first().front();
+    if (tree.share(its->ps) >= kLeastShare) {
+      words += fmt::format(" The link that holds it up most is {}, for {}.", busiest, tree.percent(its->ps));
+    }
+  }
+  for (const auto& [name, part] : root.worst_first()) {
+    if (part->ps == 0) continue;
+    tree.line(0, name, part->ps);
+    tree.parts(*part, 1, all ? 3 : 2);
+  }
+  std::string text = wrapped(words, 0) + "\n\n" + resources_text(why, values, whole) + "\n" + tree.text();
+  for (const std::string& table : {links_text(why, links, tree), collectives_text(why, all), waits_text(why, all)}) {
+    if (!table.empty()) text += "\n" + table;
+  }
+  return text;
+}
+
+std::string advice_text(const ordered_json& why, const ordered_json& values, std::size_t most) {
+  struct Row {
+    const Resource* resource;
+    Foretold little;
+    Foretold twice;
+  };
+  std::vector<Row> rows;
+  for (const Resource& resource : resources()) {
+    if (resource.settings.empty()) continue;
+    const Change little{&resource, "", 1.1};
+    const Change twice{&resource, "", 2};
+    if (!values.empty() && settings_of(twice, values).empty()) continue;
+    const Row row{&resource, foretell(why, {little}), foretell(why, {twice})};
+    if (row.twice.ps() < row.twice.before_ps) rows.push_back(row);
+  }
+  std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.twice.ps() < b.twice.ps(); });
+  if (rows.size() > most) rows.resize(most);
+  if (rows.empty()) return "";
+  const auto gain = [](const Foretold& it) {
+    return 100.0 * static_cast<double>(it.before_ps - it.ps()) / static_cast<double>(it.before_ps);
+  };
+  const double widest = std::max(gain(rows.front().twice), 1e-9);
+  std::vector<std::vector<std::string>> lines = {{"what more of it would save (estimates)", "10 %", "twice", ""}};
+  for (const Row& row : rows) {
+    const auto bar = static_cast<std::size_t>(20 * gain(row.twice) / widest + 0.5);
+    std::string loose = row.twice.is_loose ? " loose" : "";
+    lines.push_back({fmt::format("  {} ({})", row.resource->name, row.resource->words),
+                     fmt::format("{:.1f} %", gain(row.little)), fmt::format("{:.1f} %", gain(row.twice)),
+                     fmt::format("{:<20}{}", std::string(bar, '#'), loose)});
+  }
+  return in_columns(lines);
+}
+
+}  // namespace weft::platforms

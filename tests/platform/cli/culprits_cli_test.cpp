@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// weft why on machines with one thing wrong: it is what the critical path names first. Runs the binary.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/support/cli.h"
+#include "tests/support/files.h"
+
+namespace weft {
+namespace {
+
+using nlohmann::json;
+using test::Ran;
+
+class CulpritsCli : public test::CliTest {
+ protected:
+  CulpritsCli() {
+    write("leaves.json", R"json({"name": "leaves", "accelerators": 128, "per_node": 1, "accelerator": "h100-sxm",
+        "nic": "connectx-7", "collectives": {"algorithm": "ring", "channels": 1},
+        "fabric": {"topology": "fat-tree", "radix": 32, "hosts_per_leaf": 16, "segment": "16KiB",
+                   "link": {"rate": "400Gbps", "propagation": "100ns"}},
+        "workload": {"kind": "fsdp", "model": "nano", "sequences": 1, "sequence": 128}})json");
+  }
+  /// The critical path of a collective, and that its pieces add up.
+  json collective(const std::string& arguments) {
+    return path("collective ../leaves.json --out out --why " + arguments);
+  }
+  json run(const std::string& arguments) {
+    return path("run ../leaves.json --set accelerators=8 --timeline-ranks 0 --out out --why " + arguments);
+  }
+  /// The name under which most of the path is, and its share.
+  static std::pair<std::string, double> worst(const json& why, const std::string& by) {
+    std::map<std::string, std::int64_t> sums;
+    std::int64_t all = 0;
+    for (const json& piece : why["pieces"]) {
+      sums[piece[by]] += piece["ps"].get<std::int64_t>();
+      all += piece["ps"].get<std::int64_t>();
+    }
+    std::string name;
+    for (const auto& [each, ps] : sums) {
+      if (name.empty() || ps > sums[name]) name = each;
+    }
+    return {name, static_cast<double>(sums[name]) / static_cast<double>(all)};
+  }
+  static double share(const json& why, const std::string& kind) {
+    std::int64_t its = 0;
+    std::int64_t all = 0;
+    for (const json& piece : why["pieces"]) {
+      if (piece["kind"] == kind) its += piece["ps"].get<std::int64_t>();
+      all += piece["ps"].get<std::int64_t>();
+    }
+    return static_cast<double>(its) / static_cast<double>(all);
+  }
+
+ private:
+  json path(const std::string& arguments) {
+    const Ran ran = weft(arguments);
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    const json why = json::parse(test::read_file(folder_ / "work" / "out" / "why.json"));
+    std::int64_t all = 0;
+    for (const json& piece : why["pieces"]) all += piece["ps"].get<std::int64_t>();
+    EXPECT_EQ(all, why["until_ps"].get<std::int64_t>() - why["from_ps"].get<std::int64_t>());
+    return why;
+  }
+};
+
+TEST_F(CulpritsCli, ASlowLinkAmong128) {
+  const json why = collective(R"(--op all_gather --bytes 8MiB --set 'fabric.faults=[{"link":"end77","rate":0.2}]')");
+  const auto [place, share] = worst(why, "place");
+  EXPECT_TRUE(place == "nic77 out" || place.ends_with(" to nic77")) << place;
+  EXPECT_GT(share, 0.5);
+}
+
+TEST_F(CulpritsCli, AnOversubscribedSpine) {
+  const json why = collective("--op all_to_all --algorithm dimensions --bytes 16MiB --set fabric.uplinks=4");
+  const auto [place, share] = worst(why, "place");
+  ASSERT_TRUE(why["links"].contains(place)) << place;
+  EXPECT_EQ(why["links"][place]["joins"], "between switches");
+  EXPECT_GT(share, 0.5);
+}
+
+TEST_F(CulpritsCli, AKernelThatWaitsForHbm) {
+  const auto [kind, share] = worst(run("--set accelerator.hbm.rate=100Gbps"), "kind");
+  EXPECT_EQ(kind, "memory");
+  EXPECT_GT(share, 0.5);
+}
+
+TEST_F(CulpritsCli, APowerCap) {
+  const json why =
+      run("--set workload.model=llama3-8b --set workload.layers=1 --set workload.sequence=4096 "
+          "--set accelerator.compute.power.cap=250W");
+  EXPECT_EQ(worst(why, "kind").first, "cap");
+  EXPECT_EQ(share(run("--set workload.model=nano"), "cap"), 0);
+}
+
+TEST_F(CulpritsCli, ASlowRank) {
+  const json why = run("--set workload.model=llama3-8b --set workload.layers=1 --set accelerator.speed_spread=0.1");
+  const auto [place, share] = worst(why, "place");
+  EXPECT_TRUE(place.starts_with("accelerator")) << place;
+  EXPECT_GT(share, 0.6);
+  // Whom the others wait for is who the path is on, and who comes last.
+  const std::string rank = place.substr(std::string("accelerator").size());
+  EXPECT_EQ(std::to_string(why["collectives"][0]["last"][0]["rank"].get<int>()), rank);
+}
+
+TEST_F(CulpritsCli, ALossyLinkWithATimeout) {
+  const json why = collective(R"(--op all_gather --bytes 1MiB --set accelerators=8 --set nic.recovery=true )"
+                              R"(--set nic.ack_timeout=200us --set 'fabric.faults=[{"link":"end3","loss":0.05}]')");
+  EXPECT_EQ(worst(why, "kind").first, "recovery");
+}
+
+TEST_F(CulpritsCli, AStarvedBuffer) {
+  const json why = collective(
+      "--op all_gather --bytes 64MiB --set accelerators=8 --set fabric.link.buffer=16KiB "
+      "--set fabric.link.propagation=5us --set fabric.segment=4KiB");
+  EXPECT_EQ(worst(why, "kind").first, "credit");
+}
+
+TEST_F(CulpritsCli, ASlowHost) {
+  const json slow = collective("--op all_gather --bytes 64KiB --set accelerators=8 --set firmware.clock=50MHz");
+  EXPECT_EQ(worst(slow, "kind").first, "firmware");
+}
+
+TEST_F(CulpritsCli, ASlowHostLinkBehindTheNetwork) {
+  const json why = collective("--op all_gather --bytes 64MiB --set accelerators=8 --set nic.pcie.lanes=2");
+  EXPECT_EQ(worst(why, "kind").first, "host link");
+}
+
+TEST_F(CulpritsCli, CollectivesInEachOthersWay) {
+  const json both = collective("--op all_gather+reduce_scatter --bytes 64MiB --set accelerators=8");
+  const json one = collective("--op all_gather --bytes 64MiB --set accelerators=8");
+  EXPECT_GT(share(both, "queue") + share(both, "serialisation"), share(one, "queue"));
+}
+
+}  // namespace
+}  // namespace weft

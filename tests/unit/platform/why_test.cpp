@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a critical path says of a change, and of the difference of two runs: alone, with paths made here.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string>
+
+#include "platforms/results/why/compare.h"
+#include "platforms/results/why/resources.h"
+#include "platforms/results/why/what_if.h"
+#include "platforms/results/why/why_text.h"
+
+namespace weft::platforms {
+namespace {
+
+using nlohmann::ordered_json;
+
+ordered_json piece(const char* about, const char* kind, const char* place, const char* network, std::int64_t ps) {
+  const bool is_kernel = std::string(kind) == "kernel" || std::string(kind) == "memory";
+  return {{"of", is_kernel ? "kernel" : "thread"},   {"about", about},     {"kind", kind}, {"place", place},
+          {"on_link", std::string(kind) == "queue"}, {"network", network}, {"ps", ps}};
+}
+
+/// 1 ms: 400 us of a kernel, 300 us for HBM, 300 us on a link.
+ordered_json path() {
+  return {{"from_ps", 0},
+          {"until_ps", 1'000'000'000},
+          {"pieces",
+           {piece("product", "kernel", "accelerator3", "", 400'000'000),
+            piece("product", "memory", "accelerator3", "", 300'000'000),
+            piece("all-gather thread", "queue", "network.b.port7 to nic7", "fabric", 300'000'000)}},
+          {"collectives",
+           {{{"group", "world"},
+             {"operation", "all_gather"},
+             {"bytes", 1024},
+             {"members", 4},
+             {"calls", 8},
+             {"ps", 4'000'000'000},
+             {"late_ps", 800'000'000},
+             {"transfer", {piece("all-gather thread", "queue", "network.b.port7 to nic7", "fabric", 3'200'000'000)}},
+             {"last", {{{"rank", 3}, {"times", 2}, {"ps", 500'000'000}}}},
+             {"lateness", ordered_json::array()}}}}};
+}
+ordered_json values() {
+  return {{"accelerator.hbm.rate", {{"value", "26800Gbps"}}},
+          {"fabric.link.rate", {{"value", "400Gbps"}}},
+          {"nic.pcie.lanes", {{"value", 16}}},
+          {"nic.dma_rate", {{"value", "440Gbps"}}},
+          {"nic.read_latency", {{"value", "350ns"}}},
+          {"accelerator.compute.tensor_fp4", {{"value", "0FLOPS"}}},
+          {"fabric.link.propagation", {{"value", "10ns"}}}};
+}
+
+TEST(Resources, HaveEveryKindOnce) {
+  EXPECT_EQ(resource_of("memory", "").name, "hbm");
+  EXPECT_EQ(resource_of("queue", "fabric").name, "link");
+  EXPECT_EQ(resource_of("queue", "scale_up").name, "scale-up-link");
+  EXPECT_EQ(resource_of("serialisation", "").name, "link");  // of no network: as of the one between nodes
+  EXPECT_EQ(resource_of("what a later version has", "").name, "other");
+}
+
+TEST(WhatIf, ScalesThePiecesThatAChangeIsAbout) {
+  const auto told = [](const char* text) { return foretell(path(), {read_change(text, values())}); };
+  EXPECT_EQ(told("hbm=x2").path_ps, 850'000'000);
+  EXPECT_EQ(told("accelerator.hbm.rate=53600Gbps").path_ps, 850'000'000);
+  EXPECT_EQ(told("hbm=inf").path_ps, 700'000'000);
+  EXPECT_EQ(told("hbm=x0.5").path_ps, 1'300'000'000);
+  EXPECT_TRUE(told("hbm=x0.5").is_loose);
+  EXPECT_EQ(told("link=x2").path_ps, 850'000'000);
+  EXPECT_EQ(told("scale-up-link=x2").ps(), 1'000'000'000);
+  EXPECT_FALSE(told("scale-up-link=x2").is_loose);
+}
+
+TEST(WhatIf, IsNotBelowTheCollectivesOfAGroup) {
+  // A member spends 800 us in collectives without the waiting.
+  const Foretold told = foretell(path(), {read_change("compute=inf", values()), read_change("hbm=inf", values())});
+  EXPECT_EQ(told.path_ps, 300'000'000);
+  EXPECT_EQ(told.ps(), 800'000'000);
+  EXPECT_EQ(told.other, "collectives of world");
+  EXPECT_TRUE(told.is_loose);
+  EXPECT_EQ(foretell(path(), {read_change("link=x4", values())}).other_ps, 200'000'000);
+}
+
+TEST(WhatIf, IsSettingsOfThePlatform) {
+  const auto settings = [](const char* text) {
+    std::string all;
+    for (const auto& [field, value] : settings_of(read_change(text, values()), values()))
+      all += field + "=" + value + " ";
+    return all;
+  };
+  EXPECT_EQ(settings("hbm=x2"), "accelerator.hbm.rate=53600Gbps ");
+  EXPECT_EQ(settings("nic=x2"), "nic.dma_rate=880Gbps nic.pcie.lanes=32 nic.read_latency=175ns ");
+  EXPECT_EQ(settings("nic=x1.1"), "nic.dma_rate=484Gbps nic.read_latency=318.1818182ns ");  // 17.6 lanes there are not
+  EXPECT_EQ(settings("cable=inf"), "fabric.link.propagation=0ns ");
+  EXPECT_EQ(settings("cable=0"), "fabric.link.propagation=0ns ");
+  EXPECT_EQ(settings("compute=x2"), "");
+}
+
+TEST(WhatIf, RefusesByName) {
+  const auto message = [](const char* text) -> std::string {
+    try {
+      (void)read_change(text, values());
+    } catch (const std::invalid_argument& wrong) {
+      return wrong.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(message("hbm=fast"), "hbm: expected xN or inf, got \"fast\"");
+  EXPECT_EQ(message("hbm"), "hbm: expected xN or inf, got \"\"");
+  EXPECT_EQ(message("hbm=x0"), "hbm: expected xN or inf, got \"x0\"");
+  EXPECT_EQ(message("fabric.link.rate=2ms"), "fabric.link.rate: expected xN, inf or a value like 400Gbps, got \"2ms\"");
+  EXPECT_TRUE(message("turbo=x2").starts_with("expected one of compute, hbm, launch, ")) << message("turbo=x2");
+}
+
+TEST(Advice, RanksWhatHelpsMost) {
+  const std::string text = advice_text(path(), ordered_json::object());
+  const std::size_t compute = text.find("compute (computing)");
+  EXPECT_NE(compute, std::string::npos) << text;
+  EXPECT_GT(text.find("hbm (waiting for HBM)"), compute) << text;
+  EXPECT_EQ(text.find("cable"), std::string::npos) << text;
+}
+
+TEST(Compare, AttributesTheDifferenceWholly) {
+  RunResults base{"a", {{"simulated_us", 1000.0}}, values(), path()};
+  RunResults other = base;
+  other.name = "b";
+  other.summary["simulated_us"] = 1250.0;
+  other.values["fabric.link.rate"]["value"] = "200Gbps";
+  other.why["until_ps"] = 1'250'000'000;
+  other.why["pieces"][2]["ps"] = 600'000'000;
+  other.why["pieces"][1]["ps"] = 250'000'000;
+  const ordered_json comparison = compare_runs(base, other);
+  EXPECT_EQ(comparison["changed"].size(), 1U);
+  EXPECT_EQ(comparison["changed"][0]["field"], "fabric.link.rate");
+  EXPECT_EQ(comparison["parts"][0]["part"], "bytes on links");
+  EXPECT_DOUBLE_EQ(comparison["parts"][0]["difference_us"], 300);
+  EXPECT_EQ(comparison["parts"][0]["about"][0]["about"], "all-gather thread at network.b.port7 to nic7");
+  double sum = 0;
+  for (const ordered_json& part : comparison["parts"]) sum += part["difference_us"].get<double>();
+  EXPECT_DOUBLE_EQ(sum, 250);
+  EXPECT_NE(compare_text(comparison).find("(+25.00 %)"), std::string::npos) << compare_text(comparison);
+}
+
+TEST(Compare, TakesTheLinesOfAStepWhereAPathIsMissing) {
+  const RunResults base{
+      "a", {{"simulated_us", 100.0}, {"breakdown_us", {{"compute", 70.0}, {"exposed", 20.0}}}}, {}, {}};
+  const RunResults other{
+      "b", {{"simulated_us", 130.0}, {"breakdown_us", {{"compute", 75.0}, {"exposed", 40.0}}}}, {}, {}};
+  const ordered_json parts = compare_runs(base, other)["parts"];
+  ASSERT_EQ(parts.size(), 3U);
+  EXPECT_EQ(parts[0]["part"], "exposed");
+  EXPECT_DOUBLE_EQ(parts[0]["difference_us"], 20);
+  EXPECT_EQ(parts[2]["part"], "outside of the lines of a step");
+  EXPECT_DOUBLE_EQ(parts[2]["difference_us"], 5);
+}
+
+}  // namespace
+}  // namespace weft::platforms
