@@ -28,6 +28,7 @@ Command parts_command(const Arguments& parent);
 Command import_command(const Arguments& parent);
 Command workload_command(const Arguments& parent);
 Command why_command(const Arguments& parent);
+Command report_command(const Arguments& parent);
 Command vcd_command(const Arguments& parent);
 Command describe_command(const Arguments& parent);
 Command models_command(const Arguments& parent);

@@ -33,7 +33,9 @@
 #include "platforms/machine/platform.h"
 #include "platforms/results/energy_summary.h"
 #include "platforms/results/format.h"
+#include "platforms/results/kernel_table.h"
 #include "platforms/results/link_summary.h"
+#include "platforms/results/report/report.h"
 #include "platforms/results/stopwatch.h"
 #include "platforms/results/summary.h"
 #include "platforms/results/version.h"
@@ -61,6 +63,7 @@ struct RunOptions {
   bool steady = false;
   bool verify_steady = false;
   bool estimate = false;
+  bool report = false;
   double trial = 3;
 };
 
@@ -225,6 +228,7 @@ int run_machine(const RunOptions& options, Platform& platform) {
   summary["counters"] = counter_summary(machine, span, since);
   EnergyAccount energy = account_energy(machine, end);
   if (begun) energy = energy.since(begun->energy);
+  summary["roofline"] = kernel_table(machine, since);
   summary["energy"] = energy_summary(energy);
   summary["prepared"] = nullptr;
   if (prepared) summary["prepared"] = {{"time_us", to_us(prepared->at)}, {"energy_j", prepared->energy.total()}};
@@ -265,6 +269,13 @@ int run_machine(const RunOptions& options, Platform& platform) {
     ordered_json why = {{"weft", version_json()}, {"left_out_us", to_us(left_out.time())}};
     why.update(why_summary(machine, prepared ? prepared->at : Time(), end));
     write_file(folder / "why.json", why.dump(1) + "\n");
+    if (PathHeat path = path_heat(machine, why);
+        path.most > Time() && machine.network().switch_count() <= kMostSwitches) {
+      write_file(folder / "path.svg",
+                 to_svg(machine.network().topology(), path.heat,
+                        "of the " + short_time(path.most) +
+                            " for which the critical path is on the link that has the most of it"));
+    }
     why_told = "\n" + why_text(why);
   }
   std::string told;
@@ -279,6 +290,7 @@ int run_machine(const RunOptions& options, Platform& platform) {
   }
   summary["kernels"] = to_json(kernels);
   write_file(folder / "summary.json", summary);
+  if (options.report) write_file(folder / "report.html", report_page(read_results(folder)));
   files.keep();
   print_warnings(warnings);
 
@@ -310,7 +322,8 @@ int run(const RunOptions& options) {
     if (options.estimate) throw UsageError("--estimate: expected a machine of modules; this network takes seconds");
     if (options.platform.why) throw UsageError("--why: expected a machine of modules, got an analytical network");
     options.waves.refuse_without_modules();
-    return run_analytical({options.platform, options.out, options.timeline, options.timeline_ranks, options.json});
+    return run_analytical(
+        {options.platform, options.out, options.timeline, options.timeline_ranks, options.json, options.report});
   }
   Platform platform(options.platform);
   return checked_against(platform.document(), [&] {
@@ -368,6 +381,7 @@ Command run_command(const Arguments& parent) {
   app.add_flag("--verify-steady", options->verify_steady,
                "Simulate what would be left out, and report how far off the result would have been");
   app.add_flag("--why", options->platform.why, "Keep the critical path: where the time of the run goes, exactly");
+  app.add_flag("--report", options->report, "Write report.html among the results, as weft report does");
   app.add_flag("--estimate", options->estimate,
                "Run for some seconds, write nothing, and print what processor time and memory the whole run takes");
   app.add_option("--trial", options->trial, "Seconds of processor time that --estimate runs for")
