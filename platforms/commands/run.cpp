@@ -269,12 +269,11 @@ int run_machine(const RunOptions& options, Platform& platform) {
     ordered_json why = {{"weft", version_json()}, {"left_out_us", to_us(left_out.time())}};
     why.update(why_summary(machine, prepared ? prepared->at : Time(), end));
     write_file(folder / "why.json", why.dump(1) + "\n");
-    if (PathHeat path = path_heat(machine, why);
+    if (const PathHeat path = path_heat(machine, why);
         path.most > Time() && machine.network().switch_count() <= kMostSwitches) {
-      write_file(folder / "path.svg",
-                 to_svg(machine.network().topology(), path.heat,
-                        "of the " + short_time(path.most) +
-                            " for which the critical path is on the link that has the most of it"));
+      const std::string meaning =
+          fmt::format("of the {} that the critical path is on its worst link", short_time(path.most));
+      write_file(folder / "path.svg", to_svg(machine.network().topology(), path.heat, meaning));
     }
     why_told = "\n" + why_text(why);
   }

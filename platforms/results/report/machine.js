@@ -13,11 +13,11 @@ section('memory', 'Memory', () => {
   }
   if (isNumber(memory.allocated_bytes_max) && isNumber(memory.capacity_bytes)) {
     content.push(element('p', {class: 'note'}, 'The fullest accelerator has ' + bytes(memory.allocated_bytes_max) +
-      ' allocated, ' + percent(memory.allocated_bytes_max / memory.capacity_bytes) + ' of its memory. Not all that is ' +
-      'planned is there at the same time.'));
+      ' allocated, ' + percent(memory.allocated_bytes_max / memory.capacity_bytes) + ' of its memory.' +
+      (used.length > 0 ? ' Not all that is planned is there at the same time.' : '')));
   }
-  const colours = {compute: 'computing', copy: 'copying', nic: 'network', port: 'network'};
-  const masters = {compute: 'kernels', copy: 'copy engines', nic: 'NIC', port: 'scale-up port'};
+  const colours = {compute: 'computing', copy: 'copying', nic: 'network', port: 'network', remote: 'memory'};
+  const masters = {compute: 'kernels', copy: 'copy engines', nic: 'NIC', port: 'scale-up port', remote: 'remote memory'};
   const shares = Object.entries(isObject(memory.by_master) ? memory.by_master : {})
     .filter(([, value]) => isObject(value) && isNumber(value.mean))
     .map(([name, value]) => ({name: masters[name] || words(name), value: value.mean, colour: colours[name] || 'other'}));
@@ -88,8 +88,10 @@ function rooflineChart(all, table) {
     const x = d3.scale.log().domain([d3.min(xs) / 2, d3.max(xs) * 3]).range([left, width - 12]);
     const y = d3.scale.log().domain([d3.min(kernels, (kernel) => kernel.reached) / 3, peak * 2]).range([height - bottom, 8]);
     const decades = (scale) => {
-      const [low, high] = scale.domain().map(Math.log10);
-      return d3.range(Math.ceil(low), Math.floor(high) + 1).map((power) => Math.pow(10, power));
+      const [low, high] = scale.domain();
+      const powers = d3.range(Math.floor(Math.log10(low)), Math.ceil(Math.log10(high))).map((power) => Math.pow(10, power));
+      const steps = high / low < 1000 ? [1, 2, 5] : [1];
+      return powers.flatMap((power) => steps.map((step) => step * power)).filter((value) => value >= low && value <= high);
     };
     svg.append('g').attr('class', 'axis').attr('transform', 'translate(0,' + (height - bottom) + ')')
       .call(d3.svg.axis().scale(x).orient('bottom').tickValues(decades(x)).tickFormat(digits).outerTickSize(0));
@@ -143,6 +145,7 @@ section('kernels', 'Kernels', () => {
   const table = summary.roofline;
   const chart = rooflineChart(kernels, table);
   const whole = d3.sum(kernels, (kernel) => kernel.time_us);
+  const uncounted = kernels.filter((kernel) => kernel.reached === null);
   return [
     chart ? element('p', {}, 'A dot is as large as its kernels\' share of the time. Under the slope HBM bounds a kernel, ' +
       'under the flat part its arithmetic does.')
@@ -151,6 +154,8 @@ section('kernels', 'Kernels', () => {
     chart ? element('ul', {class: 'legend', 'aria-label': 'Colours'},
       element('li', {}, element('span', {class: 'swatch c-computing'}), 'bound by computing'),
       element('li', {}, element('span', {class: 'swatch c-memory'}), 'bound by memory')) : null,
+    chart && uncounted.length > 0 ? element('p', {class: 'note'}, 'Kernels whose operations nobody has counted, ' +
+      percent(d3.sum(uncounted, (kernel) => kernel.time_us) / whole) + ' of the time, are in the table alone.') : null,
     ...sortable('kernels-table', 'Kernels of all accelerators', [
       {title: 'Kernel', value: (kernel) => kernel.name},
       {title: 'Count', number: true, value: (kernel) => kernel.count, text: (kernel) => count(kernel.count)},

@@ -76,7 +76,7 @@ function linkTable() {
   const isQuiet = (index) => linkRows.every((row) => number(row, index) === 0);
   const columns = [{title: 'Link', value: (row) => row[0]}];
   if (pathOnLinks.size > 0) {
-    columns.push({title: 'On the path', number: true, value: (row) => onPath(row[0]), text: (row) => percent(onPath(row[0]))});
+    columns.push({title: 'On the path', number: true, value: (row) => onPath(row[0]), text: (row) => (onPath(row[0]) > 0 ? percent(onPath(row[0])) : '')});
   }
   const quiet = [];
   linkColumns.forEach((name, index) => {

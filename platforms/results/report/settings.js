@@ -9,7 +9,7 @@ section('settings', 'Configuration', () => {
   const idle = Array.isArray(summary.without_effect) ? summary.without_effect : [];
   if (idle.length > 0) {
     content.push(element('h3', {}, 'Settings without effect'), element('ul', {}, idle.map((each) =>
-      element('li', {}, typeof each === 'string' ? each : Object.values(each).filter((value) => typeof value === 'string').join(': ')))));
+      element('li', {}, isObject(each) ? each.field + ': ' + each.because : String(each)))));
   }
   if (rows.length > 0) {
     const text = (value) => (typeof value === 'string' ? value : JSON.stringify(value));

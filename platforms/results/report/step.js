@@ -117,7 +117,7 @@ section('collectives', 'Collectives', () => {
   const rows = collectives();
   if (rows.length === 0) return null;
   const columns = [
-    {title: 'Operation', value: (row) => words(row.operation)},
+    {title: 'Operation', value: (row) => row.operation.replace(/_/g, '-')},
     {title: 'Ranks', number: true, value: (row) => row.ranks, text: (row) => count(row.ranks)},
     {title: 'Count', number: true, value: (row) => row.count, text: (row) => count(row.count)},
     {title: 'Bytes', number: true, value: (row) => row.bytes, text: (row) => bytes(row.bytes)},

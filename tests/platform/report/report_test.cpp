@@ -126,9 +126,11 @@ TEST_F(ReportCli, TakesNamesForText) {
 }
 
 TEST_F(ReportCli, HasKernelsForARoofline) {
-  const json roofline = results_of(run_page("../small.json --report"))["summary"]["roofline"];
+  const json summary = results_of(run_page("../small.json --report"))["summary"];
+  const json& roofline = summary["roofline"];
   EXPECT_DOUBLE_EQ(roofline["tensor_16bit_flops"].get<double>(), 989.4e12);
   double flops = 0;
+  double time_us = 0;
   for (const json& kernel : roofline["kernels"]) {
     SCOPED_TRACE(kernel["name"].get<std::string>());
     EXPECT_GT(kernel["count"], 0);
@@ -137,9 +139,12 @@ TEST_F(ReportCli, HasKernelsForARoofline) {
     EXPECT_LT(rate * 1e6, 989.4e12);
     const double moved = kernel["hbm_bytes"].get<double>() / (kernel["time_us"].get<double>() * 1e-6);
     EXPECT_LE(moved, roofline["hbm_bytes_per_s"].get<double>());
+    time_us += kernel["time_us"].get<double>();
     flops += kernel["flops"].is_null() ? 0 : kernel["flops"].get<double>();
   }
   EXPECT_GT(flops, 0);
+  // All of these kernels move something.
+  EXPECT_NEAR(time_us / 4, summary["kernels"]["time_us"].get<double>(), 0.001);
 }
 
 TEST_F(ReportCli, IsOfAnalyticalNetworksToo) {
