@@ -104,11 +104,12 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
     Time taken;       ///< from each kernel's beginning to its end, summed up
     Time calculated;  ///< of these, those that move nothing: what they take alone
     std::vector<std::int64_t>
-        of_kind;                    ///< the others by KernelKinds' number; kernels of kinds beyond are not in `taken`
-    std::int64_t of_no_kind = 0;    ///< but here
-    double energy = 0;              ///< joules of the kernels' operations
-    std::int64_t cached_bytes = 0;  ///< that kernels asked of the last-level cache
-    std::int64_t missed_bytes = 0;  ///< of these, what HBM moved
+        of_kind;                      ///< the others by KernelKinds' number; kernels of kinds beyond are not in `taken`
+    std::vector<Time> taken_of_kind;  ///< of `taken`, by the same number
+    std::int64_t of_no_kind = 0;      ///< but here
+    double energy = 0;                ///< joules of the kernels' operations
+    std::int64_t cached_bytes = 0;    ///< that kernels asked of the last-level cache
+    std::int64_t missed_bytes = 0;    ///< of these, what HBM moved
     std::int64_t copies = 0;
     std::int64_t copied_bytes = 0;
     /// By semaphore: what streams that had come to a wait for it stood there while the core array had no kernel.

@@ -22,8 +22,12 @@ void Accelerator::count(Time now, const Running& kernel, const Command& command)
     ++counters_.of_no_kind;
     return;
   }
-  if (counters_.of_kind.size() <= kind) counters_.of_kind.resize(kind + 1);
+  if (counters_.of_kind.size() <= kind) {
+    counters_.of_kind.resize(kind + 1);
+    counters_.taken_of_kind.resize(kind + 1);
+  }
   ++counters_.of_kind[kind];
+  counters_.taken_of_kind[kind] += now - kernel.began;
   counters_.taken += now - kernel.began;
 }
 

@@ -64,6 +64,7 @@ struct Command {
   std::uint64_t written = 0;
   std::uint64_t cached = 0;  ///< that a kernel asks of the last-level cache, for the counters
   double energy = 0;         ///< joules of its operations, for the counters; its bytes of HBM are the memory's to count
+  double flops = 0;          ///< useful operations, for the roofline; 0: not known
   std::uint64_t source = 0;
   std::uint64_t other = 0;
   std::uint64_t destination = 0;

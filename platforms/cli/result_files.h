@@ -28,6 +28,7 @@ struct NamedResult {
 inline constexpr NamedResult kRunFiles[] = {
     {"config.json", ResultKind::kConfiguration}, {"ends.csv", ResultKind::kEndTable},
     {"links.csv", ResultKind::kLinkTable},       {"network.svg", ResultKind::kPicture},
+    {"path.svg", ResultKind::kPicture},          {"report.html", ResultKind::kReport},
     {"summary.json", ResultKind::kSummary},      {"timeline.svg", ResultKind::kPicture},
     {"timeline.json.gz", ResultKind::kTimeline}, {"why.json", ResultKind::kWhy}};
 

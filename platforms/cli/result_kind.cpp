@@ -88,6 +88,9 @@ bool is_of(ResultKind kind, const Beginning& file) {
       return has_members(file, {"weft", "platform", "workload"});
     case ResultKind::kWhy:
       return has_members(file, {"weft", "until_ps", "pieces"});
+    case ResultKind::kReport:
+      return text.starts_with("<!DOCTYPE html>\n") &&
+             text.find("<meta name=\"generator\" content=\"weft report\">") != std::string_view::npos;
     case ResultKind::kLinkTable:
       return text.starts_with("link,utilisation,");
     case ResultKind::kEndTable:
@@ -150,6 +153,8 @@ std::string_view describe(ResultKind kind) {
       return "the summary of a run of Weft";
     case ResultKind::kWhy:
       return "the critical path of a run of Weft";
+    case ResultKind::kReport:
+      return "a report of a run of Weft";
     case ResultKind::kLinkTable:
       return "links.csv of a run of Weft";
     case ResultKind::kEndTable:

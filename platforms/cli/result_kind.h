@@ -14,6 +14,7 @@ enum class ResultKind : std::uint8_t {
   kConfiguration,  ///< config.json of a run
   kSummary,        ///< summary.json
   kWhy,            ///< why.json
+  kReport,         ///< report.html
   kLinkTable,      ///< links.csv
   kEndTable,       ///< ends.csv
   kPicture,        ///< network.svg, timeline.svg, and those of weft topology

@@ -29,6 +29,7 @@ Command import_command(const Arguments& parent);
 Command workload_command(const Arguments& parent);
 Command why_command(const Arguments& parent);
 Command compare_command(const Arguments& parent);
+Command report_command(const Arguments& parent);
 Command vcd_command(const Arguments& parent);
 Command describe_command(const Arguments& parent);
 Command models_command(const Arguments& parent);

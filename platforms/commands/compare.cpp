@@ -10,7 +10,8 @@
 
 #include "platforms/cli/output.h"
 #include "platforms/commands/command.h"
-#include "platforms/commands/results_folder.h"
+#include "platforms/results/run_results.h"
+#include "platforms/results/why/compare.h"
 
 namespace weft::platforms {
 namespace {
@@ -25,11 +26,11 @@ struct CompareOptions {
 
 int compare(const CompareOptions& options) {
   if (options.results.size() < 2) throw UsageError("OUT: expected at least two folders of results");
-  const RunResults base = read_results(options.results.front());
+  const RunResults base = read_run(options.results.front());
   ordered_json all = ordered_json::array();
   std::string beyond;
   for (std::size_t i = 1; i < options.results.size(); ++i) {
-    ordered_json comparison = compare_runs(base, read_results(options.results[i]));
+    ordered_json comparison = compare_runs(base, read_run(options.results[i]));
     const double before = comparison["before_us"];
     const double percent = 100 * comparison["difference_us"].get<double>() / before;
     if (options.tolerance >= 0 && std::abs(percent) > options.tolerance) {

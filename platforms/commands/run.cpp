@@ -33,7 +33,9 @@
 #include "platforms/machine/platform.h"
 #include "platforms/results/energy_summary.h"
 #include "platforms/results/format.h"
+#include "platforms/results/kernel_table.h"
 #include "platforms/results/link_summary.h"
+#include "platforms/results/report/report.h"
 #include "platforms/results/stopwatch.h"
 #include "platforms/results/summary.h"
 #include "platforms/results/version.h"
@@ -62,6 +64,7 @@ struct RunOptions {
   bool steady = false;
   bool verify_steady = false;
   bool estimate = false;
+  bool report = false;
   double trial = 3;
 };
 
@@ -226,6 +229,7 @@ int run_machine(const RunOptions& options, Platform& platform) {
   summary["counters"] = counter_summary(machine, span, since);
   EnergyAccount energy = account_energy(machine, end);
   if (begun) energy = energy.since(begun->energy);
+  summary["roofline"] = kernel_table(machine, since);
   summary["energy"] = energy_summary(energy);
   summary["prepared"] = nullptr;
   if (prepared) summary["prepared"] = {{"time_us", to_us(prepared->at)}, {"energy_j", prepared->energy.total()}};
@@ -266,6 +270,12 @@ int run_machine(const RunOptions& options, Platform& platform) {
     ordered_json why = {{"weft", version_json()}, {"left_out_us", to_us(left_out.time())}};
     why.update(why_summary(machine, {prepared ? prepared->at : Time(), end, job->step_ends(), links_since}));
     write_file(folder / "why.json", why.dump(1) + "\n");
+    if (const PathHeat path = path_heat(machine, why);
+        path.most > Time() && machine.network().switch_count() <= kMostSwitches) {
+      const std::string meaning =
+          fmt::format("of the {} that the critical path is on its worst link", short_time(path.most));
+      write_file(folder / "path.svg", to_svg(machine.network().topology(), path.heat, meaning));
+    }
     const ordered_json values = configuration(platform.document())["values"];
     why_told = "\n" + why_text(why, values) + "\n" + advice_text(why, values, 4);
   }
@@ -281,6 +291,7 @@ int run_machine(const RunOptions& options, Platform& platform) {
   }
   summary["kernels"] = to_json(kernels);
   write_file(folder / "summary.json", summary);
+  if (options.report) write_file(folder / "report.html", report_page(read_results(folder)));
   files.keep();
   print_warnings(warnings);
 
@@ -312,7 +323,8 @@ int run(const RunOptions& options) {
     if (options.estimate) throw UsageError("--estimate: expected a machine of modules; this network takes seconds");
     if (options.platform.why) throw UsageError("--why: expected a machine of modules, got an analytical network");
     options.waves.refuse_without_modules();
-    return run_analytical({options.platform, options.out, options.timeline, options.timeline_ranks, options.json});
+    return run_analytical(
+        {options.platform, options.out, options.timeline, options.timeline_ranks, options.json, options.report});
   }
   Platform platform(options.platform);
   return checked_against(platform.document(), [&] {
@@ -370,6 +382,7 @@ Command run_command(const Arguments& parent) {
   app.add_flag("--verify-steady", options->verify_steady,
                "Simulate what would be left out, and report how far off the result would have been");
   app.add_flag("--why", options->platform.why, "Keep the critical path: where the time of the run goes, exactly");
+  app.add_flag("--report", options->report, "Write report.html among the results, as weft report does");
   app.add_flag("--estimate", options->estimate,
                "Run for some seconds, write nothing, and print what processor time and memory the whole run takes");
   app.add_option("--trial", options->trial, "Seconds of processor time that --estimate runs for")

@@ -13,8 +13,8 @@
 #include "platforms/cli/output.h"
 #include "platforms/cli/process.h"
 #include "platforms/commands/command.h"
-#include "platforms/commands/results_folder.h"
 #include "platforms/results/format.h"
+#include "platforms/results/run_results.h"
 #include "platforms/results/why/what_if.h"
 #include "platforms/results/why/why_text.h"
 #include "traces/files/temporary.h"
@@ -65,7 +65,7 @@ std::int64_t simulate(const std::string& config, const std::vector<Change>& chan
   }
   const ChildResult child = run_self(arguments);
   if (child.exit_code != 0) throw std::runtime_error("--verify: the run with changes failed:\n" + child.err);
-  const ordered_json why = read_results((folder.path() / "run").string()).why;
+  const ordered_json why = read_run(folder.path() / "run").why;
   return why["until_ps"].get<std::int64_t>() - why["from_ps"].get<std::int64_t>();
 }
 
@@ -74,15 +74,16 @@ double percent(std::int64_t ps, std::int64_t of) {
 }
 
 ordered_json what_if(const WhyOptions& options, const RunResults& run) {
+  const ordered_json values = run.values();
   ordered_json list = ordered_json::array();
   for (const std::string& text : options.what_if) {
-    const std::vector<Change> changes = read_changes(text, run.values);
+    const std::vector<Change> changes = read_changes(text, values);
     const Foretold told = foretell(run.why, changes);
     ordered_json row = {{"what_if", text},         {"before_ps", told.before_ps}, {"estimate_ps", told.ps()},
                         {"path_ps", told.path_ps}, {"other_ps", told.other_ps},   {"other", told.other},
                         {"loose", told.is_loose}};
     if (options.verify)
-      row["simulated_ps"] = simulate((fs::path(options.results) / "config.json").string(), changes, run.values);
+      row["simulated_ps"] = simulate((fs::path(options.results) / "config.json").string(), changes, values);
     list.push_back(std::move(row));
   }
   return list;
@@ -119,10 +120,11 @@ std::string to_text(const ordered_json& rows) {
 
 int explain(const WhyOptions& options) {
   if (options.verify && options.what_if.empty()) throw UsageError("--verify: expected --what-if with it");
-  const RunResults run = read_results(options.results);
+  const RunResults run = read_run(options.results);
   if (run.why.is_null()) {
     throw UsageError("OUT: " + options.results + " has no why.json, which weft run --why writes");
   }
+  const ordered_json values = run.values();
   if (!options.what_if.empty()) {
     const ordered_json rows = what_if(options, run);
     if (options.json) {
@@ -133,11 +135,11 @@ int explain(const WhyOptions& options) {
   } else if (options.json) {
     print_json(run.why);
   } else if (options.advise) {
-    const std::string text = advice_text(run.why, run.values);
+    const std::string text = advice_text(run.why, values);
     print(text.empty() ? "Nothing that is known would make the run shorter.\n" : text);
   } else {
-    print(why_text(run.why, run.values, options.all));
-    print("\n" + advice_text(run.why, run.values, 4));
+    print(why_text(run.why, values, options.all));
+    print("\n" + advice_text(run.why, values, 4));
   }
   return kDone;
 }

@@ -12,6 +12,7 @@
 #include "platforms/jobs/job_kind.h"
 #include "platforms/jobs/kernel_digest.h"
 #include "platforms/jobs/own_model.h"
+#include "platforms/results/collective_table.h"
 #include "platforms/results/format.h"
 #include "platforms/results/speed.h"
 #include "platforms/results/summary.h"
@@ -43,6 +44,7 @@ ordered_json to_json(const FsdpResult& result, const Speed& speed) {
                           {"exposed_offload", to_us(result.exposed_offload)},
                           {"other", to_us(result.other)}};
   json["wrong"] = nullptr;
+  json["collectives_of_rank_0"] = collective_table(result.of_first);
   if (result.wrong >= 0) json["wrong"] = result.wrong;
   // Parts of one name, such as buffers, together.
   ordered_json& memory = json["accelerator_memory_bytes"] = ordered_json::object();

@@ -15,6 +15,7 @@
 #include "platforms/jobs/graph/transformer_workload.h"
 #include "platforms/jobs/job_kind.h"
 #include "platforms/jobs/kernel_digest.h"
+#include "platforms/results/collective_table.h"
 #include "platforms/results/format.h"
 #include "platforms/results/speed.h"
 #include "platforms/results/summary.h"
@@ -123,6 +124,7 @@ class GraphJob final : public Job {
                          {"collectives", result.collectives},
                          {"messages", result.messages},
                          {"breakdown_us", {{"compute", to_us(busy())}, {"not_computing", to_us(*last - busy())}}},
+                         {"collectives_of_rank_0", collective_table(result.of_first)},
                          {"wrong", nullptr}};
     if (machine_->has_remote_memory()) json["memory_transfers"] = result.transfers;
     if (step_) {

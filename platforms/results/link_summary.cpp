@@ -346,4 +346,34 @@ Heat network_heat(Machine& machine, Time span, const LinkBaseline* since) {
   };
 }
 
+PathHeat path_heat(Machine& machine, const ordered_json& why) {
+  std::map<std::string, std::int64_t> on_links;
+  for (const ordered_json& piece : why["pieces"]) {
+    if (piece["on_link"] == true) on_links[piece["place"]] += piece["ps"].get<std::int64_t>();
+  }
+  const std::map<Causes::Place, NamedLink> links = links_by_place(machine, machine.end());
+  const auto on = [&machine, on_links, links](std::uint32_t s, std::size_t p) {
+    fabric::Fabric& network = machine.network();
+    const fabric::Topology::Neighbour& to = network.topology().switches[s].ports[p];
+    const fabric::Transmitter& back = to.is_end ? machine.nic(static_cast<int>(to.index)).transmitter()
+                                                : network.switch_at(to.index).transmitter(to.port);
+    const fabric::Transmitter& there = network.switch_at(s).transmitter(p);
+    std::int64_t sum = 0;
+    for (const fabric::Transmitter* each : {&there, &back}) {
+      const auto found = on_links.find(links.at(each->place()).name);
+      if (found != on_links.end()) sum += found->second;
+    }
+    return sum;
+  };
+  std::int64_t most = 0;
+  const fabric::Topology& topology = machine.network().topology();
+  for (std::uint32_t s = 0; s < topology.switches.size(); ++s) {
+    for (std::size_t p = 0; p < topology.switches[s].ports.size(); ++p) most = std::max(most, on(s, p));
+  }
+  return {[on, most](std::uint32_t s, std::size_t p) {
+            return most == 0 ? 0 : static_cast<double>(on(s, p)) / static_cast<double>(most);
+          },
+          Time(most)};
+}
+
 }  // namespace weft::platforms

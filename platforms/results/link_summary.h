@@ -50,4 +50,12 @@ std::string link_remarks(Machine& machine);
 /// long.
 Heat network_heat(Machine& machine, Time span, const LinkBaseline* since = nullptr);
 
+/// Of the same links, of both directions together, for how long the critical path is on them, by why.json. Heat is the
+/// share of `most`, which the worst of them has.
+struct PathHeat {
+  Heat heat;
+  Time most;
+};
+PathHeat path_heat(Machine& machine, const nlohmann::ordered_json& why);
+
 }  // namespace weft::platforms

@@ -270,8 +270,10 @@ void Baseline::add(const Baseline& other, int times) {
     counters.taken += more.taken * times;
     counters.calculated += more.calculated * times;
     counters.of_kind.resize(std::max(counters.of_kind.size(), more.of_kind.size()));
+    counters.taken_of_kind.resize(counters.of_kind.size());
     for (std::size_t kind = 0; kind < more.of_kind.size(); ++kind) {
       counters.of_kind[kind] += times * more.of_kind[kind];
+      counters.taken_of_kind[kind] += more.taken_of_kind[kind] * times;
     }
     counters.of_no_kind += times * more.of_no_kind;
     counters.busy += more.busy * times;

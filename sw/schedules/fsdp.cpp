@@ -359,6 +359,7 @@ Task Fsdp::agree_on_scales(Member& member, int step) {
   co_await gather_groups_[static_cast<std::size_t>(member.copy)]->all_reduce(member.shard, member.scales, bytes,
                                                                              kScaleType);
   member.gather_kernel.end();
+  member.count(dimensions::Operation::kAllReduce, shards_, bytes, began);
   if (member.rank.store != nullptr) {
     member.wrong += check::compare_scattered(*member.rank.store, kScaleType, member.scales, {0, bytes}, seed, shards_);
   }
@@ -388,6 +389,7 @@ Task Fsdp::gather(Member& member, int step, int index) {
   const Time began = member.rank.processor->now();
   co_await group.allgather(member.shard, buffer, bytes, unit);
   member.gather_kernel.end();
+  member.count(dimensions::Operation::kAllgather, shards_, bytes, began);
   if (member.rank.store != nullptr)
     member.wrong += check::compare_gathered(*member.rank.store, config_.parameter_type, buffer, bytes, seed);
   if (member.probe != nullptr) {
@@ -424,6 +426,8 @@ Task Fsdp::scatter(Member& member, int step, int index) {
     if (copies_ == 1) check_sums(member, shard, group.block(bytes, member.shard, unit), step, index);
   }
   member.scatter_kernel.end();
+  member.count(shards_ > 1 ? dimensions::Operation::kReduceScatter : dimensions::Operation::kAllReduce,
+               shards_ > 1 ? shards_ : copies_, bytes, began);
   if (member.probe != nullptr) {
     const char* what = shards_ > 1 ? "reduce-scatter " : "all-reduce ";
     member.probe->slice(member.scatter_track, what + job.name, began, member.rank.processor->now());
@@ -456,6 +460,7 @@ Task Fsdp::all_reduce(Member& member, int step, int index) {
   Communicator& group = *copy_groups_[static_cast<std::size_t>(member.shard)];
   co_await group.all_reduce(member.copy, shard, own.bytes, config_.reduce_type);
   member.copies_kernel.end();
+  member.count(dimensions::Operation::kAllReduce, copies_, own.bytes, began);
   check_sums(member, shard, own, step, index);
   if (member.probe == nullptr) co_return;
   member.probe->slice(member.copies_track, "all-reduce " + job.name, began, member.rank.processor->now());

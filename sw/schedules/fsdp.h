@@ -9,6 +9,7 @@
 
 #include "hw/core/probe.h"
 #include "sw/collectives/communicator.h"
+#include "sw/collectives/tally.h"
 #include "sw/firmware/rank.h"
 #include "sw/schedules/fsdp_plan.h"
 #include "sw/schedules/fsdp_steady.h"
@@ -27,9 +28,10 @@ struct FsdpResult {
   Time exposed_offload;         ///< the compute stream stood waiting for remote memory
   Time other;                   ///< the rest
   std::int64_t tokens_per_rank_step = 0;
-  double operations_per_rank_step = 0;  ///< in floating point, with those that are repeated
-  double model_flops_per_token = 0;     ///< 6 N + 12 L d s, N without embedding, as torchtitan counts
-  std::int64_t wrong = -1;              ///< elements that differ from what they should be; -1 where data is off
+  double operations_per_rank_step = 0;    ///< in floating point, with those that are repeated
+  double model_flops_per_token = 0;       ///< 6 N + 12 L d s, N without embedding, as torchtitan counts
+  std::int64_t wrong = -1;                ///< elements that differ from what they should be; -1 where data is off
+  collectives::CollectiveTally of_first;  ///< collectives of rank 0 that are simulated
   /// What one rank has allocated in its accelerator's memory, and what lies in remote memory.
   std::vector<std::pair<std::string, std::uint64_t>> memory;
   std::uint64_t remote_bytes = 0;

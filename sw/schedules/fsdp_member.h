@@ -44,6 +44,7 @@ struct Fsdp::Member {
   std::vector<std::uint64_t> gradients;  ///< the shard of each unit, in the order of ReduceScatters
   std::vector<Time> ends;
   std::int64_t wrong = 0;
+  collectives::CollectiveTally tally;
   // Those that are computed or wait for that, and those for which something is gathered.
   Held computing;
   Held gathering;
@@ -72,6 +73,11 @@ struct Fsdp::Member {
         copies_kernel(its_rank, on_host, "an AllReduce's kernel"),
         stages(*its_rank.processor, "the compute stream to end stage"),
         scatters(*its_rank.processor, "ReduceScatter") {}
+
+  /// A collective that began then and has just ended; one rank alone has none.
+  void count(dimensions::Operation operation, int ranks, std::uint64_t bytes, Time began) {
+    if (ranks > 1) tally.add({name_of(operation), ranks, bytes}, rank.processor->now() - began);
+  }
 };
 
 }  // namespace weft::schedules

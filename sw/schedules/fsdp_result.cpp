@@ -55,6 +55,7 @@ std::vector<Time> Fsdp::finished() const {
 
 FsdpResult Fsdp::result() const {
   FsdpResult result;
+  result.of_first = members_.front()->tally;
   result.copies = copies_;
   result.tokens_per_rank_step = config_.sequences * config_.sequence;
   result.operations_per_rank_step = static_cast<double>(plan_.operations);

@@ -67,6 +67,7 @@ accelerator::Command kernel_command(std::uint32_t stream, const char* label, con
   command.blocks = static_cast<std::uint32_t>(work.blocks);
   command.tiles = static_cast<std::uint32_t>(work.tiles);
   command.energy = on_the_die(work);
+  command.flops = work.flops;
   command.label = label;
   return command;
 }

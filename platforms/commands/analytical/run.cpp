@@ -20,6 +20,7 @@
 #include "platforms/commands/analytical/report.h"
 #include "platforms/jobs/graph/graph_workload.h"
 #include "platforms/results/format.h"
+#include "platforms/results/report/report.h"
 #include "platforms/results/stopwatch.h"
 #include "platforms/results/version.h"
 #include "platforms/results/write_file.h"
@@ -115,6 +116,7 @@ int run_analytical(const AnalyticalRunOptions& options) {
   write_file(folder / "config.json", configuration(document));
   write_file(folder / "ends.csv", end_table(ends));
   write_file(folder / "summary.json", summary);
+  if (options.report) write_file(folder / "report.html", report_page(read_results(folder)));
   files.keep();
   print_warnings(warnings);
   if (interrupted) {

@@ -13,6 +13,7 @@ struct AnalyticalRunOptions {
   std::string timeline;
   int timeline_ranks = 0;  ///< ends to draw
   bool json = false;
+  bool report = false;  ///< report.html, too
 };
 
 /// `weft run` of a platform with an analytical network: Chakra traces in ASTRA-sim's arithmetic. Returns an ExitCode.

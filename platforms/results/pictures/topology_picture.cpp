@@ -49,8 +49,8 @@ std::string colour_of(double heat) {
 /// Writes a Layout as SVG.
 class Painter {
  public:
-  Painter(const Topology& topology, Layout layout, bool heated)
-      : topology_(topology), layout_(std::move(layout)), heated_(heated) {
+  Painter(const Topology& topology, Layout layout, bool heated, std::string meaning)
+      : topology_(topology), layout_(std::move(layout)), heated_(heated), meaning_(std::move(meaning)) {
     // Those of a heat map lie where they are seen: the hottest on top.
     std::stable_sort(layout_.lines.begin(), layout_.lines.end(),
                      [](const Layout::Line& a, const Layout::Line& b) { return a.heat < b.heat; });
@@ -117,10 +117,8 @@ class Painter {
             "<text x=\"{:.0f}\" y=\"{:.0f}\">{} %</text>\n",
             x + 30 * i, row - 10, colour_of(i * 0.25), x + 15 + 30 * i, row + 7, 25 * i);
       }
-      text_ += fmt::format(
-          "<text x=\"{:.0f}\" y=\"{:.0f}\" text-anchor=\"start\">of the time a link was sending, in its busier "
-          "direction</text>\n",
-          x + 158, row - 2);
+      text_ += fmt::format("<text x=\"{:.0f}\" y=\"{:.0f}\" text-anchor=\"start\">{}</text>\n", x + 158, row - 2,
+                           svg_text(meaning_));
       return;
     }
     std::string of_links = " link";
@@ -238,6 +236,7 @@ class Painter {
   const Topology& topology_;
   Layout layout_;
   bool heated_;
+  std::string meaning_;   ///< of the scale
   std::set<int> counts_;  ///< of links, that lines stand for
   bool counted_ = false;
   Point low_;
@@ -265,8 +264,8 @@ std::string to_svg(const Topology& topology) {
   return to_svg(topology, {});
 }
 
-std::string to_svg(const Topology& topology, const Heat& heat) {
-  return Painter(topology, lay_out(topology, heat), heat != nullptr)();
+std::string to_svg(const Topology& topology, const Heat& heat, const std::string& meaning) {
+  return Painter(topology, lay_out(topology, heat), heat != nullptr, meaning)();
 }
 
 }  // namespace weft::platforms

@@ -133,7 +133,7 @@ ordered_json compare_runs(const RunResults& base, const RunResults& other) {
           {"before_us", before},
           {"after_us", after},
           {"difference_us", after - before},
-          {"changed", changed_fields(base.values, other.values)},
+          {"changed", changed_fields(base.values(), other.values())},
           {"by", has_paths ? "critical path" : "lines of a step"},
           {"parts", parts}};
 }

@@ -4,15 +4,9 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-namespace weft::platforms {
+#include "platforms/results/run_results.h"
 
-/// What a run has left: summary.json, config.json's values, and why.json or null.
-struct RunResults {
-  std::string name;  ///< for people: the folder
-  nlohmann::ordered_json summary;
-  nlohmann::ordered_json values;
-  nlohmann::ordered_json why;
-};
+namespace weft::platforms {
 
 /// How `other` differs from `base`: {"from", "to", "before_us", "after_us", "difference_us", "changed", "parts"}.
 ///

@@ -225,6 +225,7 @@ GraphEngine::Work GraphEngine::recall(End& end, std::uint64_t token) {
 
 GraphResult GraphEngine::result() const {
   GraphResult result;
+  result.of_first = ends_.front()->tally;
   for (const auto& end : ends_) {
     result.finished.push_back(end->finished);
     result.nodes += end->done;

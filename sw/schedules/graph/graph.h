@@ -18,6 +18,7 @@
 #include "sw/collectives/line/dimensional.h"
 #include "sw/collectives/reference.h"
 #include "sw/collectives/shared_buffers.h"
+#include "sw/collectives/tally.h"
 #include "sw/dimensions/workload.h"
 #include "sw/firmware/rank.h"
 #include "sw/schedules/collective_kernel.h"
@@ -78,8 +79,9 @@ struct GraphResult {
   std::uint64_t nodes = 0;
   std::uint64_t collectives = 0;  ///< of all ranks
   std::uint64_t messages = 0;
-  std::uint64_t transfers = 0;  ///< loads and stores of remote memory
-  std::int64_t wrong = -1;      ///< elements that differ from what they should be; -1 where data is off
+  std::uint64_t transfers = 0;            ///< loads and stores of remote memory
+  std::int64_t wrong = -1;                ///< elements that differ from what they should be; -1 where data is off
+  collectives::CollectiveTally of_first;  ///< collectives of rank 0
 };
 
 /// Chakra execution graphs as firmware: on each rank a thread that takes the nodes whose dependencies have completed,
@@ -188,6 +190,7 @@ class GraphEngine {
     Time finished = kNever;
     std::uint64_t done = 0;
     std::uint64_t collectives = 0;
+    collectives::CollectiveTally tally;
     std::int64_t wrong = 0;
     Held held;
     bool holds_back = false;  ///< something, until other ranks go on
@@ -217,6 +220,7 @@ class GraphEngine {
     int member = 0;
     std::uint64_t input = 0;
     std::uint64_t token = 0;
+    Time began;
   };
   /// A member's calls of its communicator.
   struct Caller {

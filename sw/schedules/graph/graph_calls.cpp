@@ -42,6 +42,8 @@ Task GraphEngine::run(GroupOf& group, const Call& call) const {
 
 void GraphEngine::end_collective(End& end, GroupOf& group, const Call& call) const {
   if (end.rank->store != nullptr) end.wrong += wrong(end, call);
+  const std::string_view operation = call.rooted ? name_of(*call.rooted) : name_of(call.contents.operation);
+  end.tally.add({operation, call.contents.members, call.contents.bytes}, end.rank->processor->now() - call.began);
   group.buffers->leave(call.number);
   end.events->signal(call.token);
 }

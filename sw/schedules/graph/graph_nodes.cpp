@@ -171,7 +171,14 @@ void GraphEngine::issue_kernel(End& end, Graph& graph, const Node& node) {
   const std::vector<chakra::KernelDemand> kernels =
       lists ? chakra::kernels_of(node) : std::vector<chakra::KernelDemand>();
   if (!kernels.empty()) {
-    for (const chakra::KernelDemand& each : kernels) submit(kernel_command(stream, each));
+    for (const chakra::KernelDemand& each : kernels) {
+      accelerator::Command command = kernel_command(stream, each);
+      // They are of all its kernels; 1 stands for none.
+      if (const auto counted_ops = node.num_ops(); kernels.size() == 1 && counted_ops && *counted_ops > 1) {
+        command.flops = static_cast<double>(*counted_ops);
+      }
+      submit(command);
+    }
     end.rank->accelerator.notify(stream, *end.events, remember(end, graph, node));
     return;
   }
@@ -268,6 +275,7 @@ void GraphEngine::issue_collective(End& end, Graph& graph, const Node& node, con
   call.input = group.buffers->enter(call.number, bytes * (exchanges ? 2 : 1));
   if (end.rank->store != nullptr) fill(end, call);
   call.token = remember(end, graph, node);
+  call.began = end.rank->processor->now();
   if (group.communicator != nullptr && !exchanges && (!rooted || group.communicator->has(*rooted))) {
     Caller& caller = group.callers[static_cast<std::size_t>(call.member)];
     caller.calls.push_back(call);

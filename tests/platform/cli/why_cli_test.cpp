@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -68,41 +69,107 @@ TEST_F(WhyCli, AddsUpToTheRunAndChangesNothing) {
 TEST_F(WhyCli, NamesASlowLink) {
   const json path = why("../two.json --set fabric.edges.7.link.rate=20Gbps");
   EXPECT_EQ(worst(path, "kind"), "queue");
-  EXPECT_EQ(worst(path, "place", true), "network.b.out7");
+  EXPECT_EQ(worst(path, "place", true), "network.b.port7 to nic7");
   const Ran told = weft("why out");
   EXPECT_EQ(told.code, 0) << told.err;
   EXPECT_TRUE(told.out.starts_with("The critical path is ")) << told.out;
-  EXPECT_NE(told.out.find("The link that holds it up most is network.b.out7"), std::string::npos) << told.out;
+  EXPECT_NE(told.out.find("The link that holds it up most is network.b.port7 to nic7"), std::string::npos) << told.out;
   EXPECT_EQ(json::parse(weft("why out --json").out), path);
-  EXPECT_EQ(json::parse(weft("why out/why.json --json").out), path);
 }
 
 TEST_F(WhyCli, NamesTheMemoryThatKernelsWaitFor) {
   EXPECT_EQ(worst(why("../two.json --set accelerator.hbm.rate=100Gbps"), "kind"), "memory");
-  EXPECT_NE(weft("why out").out.find("waiting for HBM, "), std::string::npos);
+  EXPECT_NE(weft("why out").out.find(" waiting for HBM"), std::string::npos);
 }
 
 TEST_F(WhyCli, NamesAStarvedBuffer) {
   const json path =
       why("../two.json --set fabric.edges.7.link.propagation=20us --set fabric.edges.7.link.buffer=64KiB");
-  EXPECT_EQ(worst(path, "place", true), "network.b.out7");
+  EXPECT_EQ(worst(path, "place", true), "network.b.port7 to nic7");
   std::int64_t credit = 0;
   for (const json& piece : path["pieces"]) {
-    if (piece["kind"] == "credit" && piece["place"] == "network.b.out7") credit += piece["ps"].get<std::int64_t>();
+    if (piece["kind"] == "credit" && piece["place"] == "network.b.port7 to nic7")
+      credit += piece["ps"].get<std::int64_t>();
   }
   EXPECT_GT(credit, sum(path) / 5);
-  EXPECT_NE(weft("why out").out.find("packets that wait for room in a buffer"), std::string::npos);
+  EXPECT_NE(weft("why out").out.find("waiting for buffers behind links"), std::string::npos);
+}
+
+/// What is foretold is what comes, where nothing else takes over.
+TEST_F(WhyCli, ForetellsAChangeAndSimulatesIt) {
+  const json path = why("../two.json --set fabric.edges.7.link.rate=20Gbps");
+  const json rows = json::parse(weft("why out --what-if hbm=x2 --what-if launch=x2,link=x0.5 --verify --json").out);
+  ASSERT_EQ(rows.size(), 2U);
+  for (const json& row : rows) {
+    const auto simulated = row["simulated_ps"].get<double>();
+    if (row["loose"] == false) {
+      EXPECT_NEAR(row["estimate_ps"].get<double>() / simulated, 1, 0.05) << row;
+    }
+  }
+  EXPECT_EQ(rows[0]["before_ps"], sum(path));
+  const Ran told = weft("why out --what-if hbm=x2 --verify");
+  EXPECT_NE(told.out.find("estimate is off by"), std::string::npos) << told.out;
+  EXPECT_NE(weft("why out --advise").out.find("what more of it would save"), std::string::npos);
+}
+
+TEST_F(WhyCli, ComparesTwoRunsWholly) {
+  why("../two.json");
+  weft("run --timeline-ranks 0 --out slow --why ../two.json --set fabric.edges.7.link.rate=20Gbps");
+  const json comparison = json::parse(weft("compare out slow --json").out)[0];
+  EXPECT_EQ(comparison["changed"].size(), 1U);
+  EXPECT_EQ(comparison["changed"][0]["field"], "fabric.edges.7.link.rate");
+  EXPECT_EQ(comparison["parts"][0]["part"], "bytes on links");
+  double all = 0;
+  for (const json& part : comparison["parts"]) all += part["difference_us"].get<double>();
+  EXPECT_NEAR(all, comparison["difference_us"].get<double>(), 1e-6);
+  EXPECT_EQ(weft("compare out slow").code, 0);
+  EXPECT_EQ(weft("compare out out --tolerance 0").code, 0);
+  const Ran beyond = weft("compare out slow --tolerance 5");
+  EXPECT_EQ(beyond.code, 1);
+  EXPECT_NE(beyond.err.find("beyond --tolerance 5"), std::string::npos) << beyond.err;
+}
+
+TEST_F(WhyCli, TellsOfTheRowsOfACollective) {
+  const Ran ran = weft("collective ../two.json --op all_reduce --bytes 1MiB,4MiB --why --out out");
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_NE(ran.out.find("The critical path is "), std::string::npos) << ran.out;
+  const json path = json::parse(test::read_file(folder_ / "work" / "out" / "why.json"));
+  EXPECT_EQ(sum(path), path["until_ps"].get<std::int64_t>() - path["from_ps"].get<std::int64_t>());
+  EXPECT_EQ(path["training_steps_ps"].size(), 2U);
+  std::int64_t first = 0;
+  for (const json& piece : path["pieces"]) {
+    if (piece["step"] == 1) first += piece["ps"].get<std::int64_t>();
+  }
+  EXPECT_EQ(first, path["training_steps_ps"][0].get<std::int64_t>() - path["from_ps"].get<std::int64_t>());
+  EXPECT_EQ(path["collectives"][0]["members"], 8);
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "work" / "out" / "links.csv"));
+  EXPECT_EQ(weft("collective ../two.json --op all_reduce --bytes 1MiB --out out").code, 0);  // in the place of those
 }
 
 TEST_F(WhyCli, RefusesByName) {
-  write("other.json", "{}");
-  Ran ran = weft("why ../other.json");
+  Ran ran = weft("why nothing");
   EXPECT_EQ(ran.code, 2);
-  EXPECT_EQ(ran.err, "weft: ../other.json: expected why.json of weft run --why, got another object\n");
+  EXPECT_EQ(
+      ran.err,
+      "weft: nothing: expected a folder of results of weft run, or of weft collective --out, got something else\n");
   weft("run ../small.json --set workload.model=nano --out plain");
   ran = weft("why plain");
   EXPECT_EQ(ran.code, 2);
   EXPECT_EQ(ran.err, "weft: OUT: plain has no why.json, which weft run --why writes\n");
+  write("work/plain/why.json", "{}");
+  ran = weft("why plain");
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_EQ(ran.err, "weft: plain/why.json: expected why.json of weft run --why, got another object\n");
+  ran = weft("why out --verify");
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_EQ(ran.err, "weft: --verify: expected --what-if with it\n");
+  why("../small.json --set workload.model=nano");
+  ran = weft("why out --what-if turbo=x2");
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_TRUE(ran.err.starts_with("weft: --what-if: expected one of compute, ")) << ran.err;
+  ran = weft("compare out");
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_EQ(ran.err, "weft: OUT: expected at least two folders of results\n");
   ran = weft("run themis-2d-sw-sw --why");
   EXPECT_EQ(ran.code, 2);
   EXPECT_EQ(ran.err, "weft: --why: expected a machine of modules, got an analytical network\n");

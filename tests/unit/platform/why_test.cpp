@@ -123,11 +123,11 @@ TEST(Advice, RanksWhatHelpsMost) {
 }
 
 TEST(Compare, AttributesTheDifferenceWholly) {
-  RunResults base{"a", {{"simulated_us", 1000.0}}, values(), path()};
+  RunResults base{"a", {{"simulated_us", 1000.0}}, {{"values", values()}}, path()};
   RunResults other = base;
   other.name = "b";
   other.summary["simulated_us"] = 1250.0;
-  other.values["fabric.link.rate"]["value"] = "200Gbps";
+  other.config["values"]["fabric.link.rate"]["value"] = "200Gbps";
   other.why["until_ps"] = 1'250'000'000;
   other.why["pieces"][2]["ps"] = 600'000'000;
   other.why["pieces"][1]["ps"] = 250'000'000;

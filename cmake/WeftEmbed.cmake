@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+# cmake -DOUTPUT=FILE.cpp -DHEADER=x.h -DNAMESPACE=a::b -DPARTS=kName=FILE+FILE,kOther=FILE -P WeftEmbed.cmake: a source that
+# defines each name as a std::string_view of its files, one after the other.
+set(text "#include \"${HEADER}\"\nnamespace ${NAMESPACE} {\n")
+string(REPLACE "," ";" parts "${PARTS}")
+foreach(part ${parts})
+  string(REGEX MATCH "^([^=]+)=(.*)$" matched "${part}")
+  set(name ${CMAKE_MATCH_1})
+  string(REPLACE "+" ";" files "${CMAKE_MATCH_2}")
+  string(APPEND text "const std::string_view ${name} = R\"weft(")
+  foreach(file ${files})
+    file(READ "${file}" content)
+    string(FIND "${content}" ")weft\"" ends)
+    if(NOT ends EQUAL -1)
+      message(FATAL_ERROR "${file}: has what ends a string of the source that it is put into")
+    endif()
+    string(APPEND text "${content}")
+  endforeach()
+  string(APPEND text ")weft\";\n")
+endforeach()
+file(WRITE "${OUTPUT}" "${text}}  // namespace ${NAMESPACE}\n")

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// weft report: what a run has left, as one page.
+#include "platforms/results/report/report.h"
+
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <system_error>
+
+#include "platforms/cli/output.h"
+#include "platforms/cli/result_files.h"
+#include "platforms/commands/command.h"
+#include "platforms/results/write_file.h"
+
+namespace weft::platforms {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr NamedResult kReport[] = {{"report.html", ResultKind::kReport}};
+
+struct ReportOptions {
+  std::string results;
+  std::string other;
+};
+
+nlohmann::ordered_json results_in(const std::string& option, const fs::path& folder) {
+  std::error_code error;
+  if (!fs::exists(folder / "summary.json", error)) {
+    throw UsageError(option + ": " + folder.string() + " has no summary.json, which weft run writes");
+  }
+  return read_results(folder);
+}
+
+int report(const ReportOptions& options) {
+  const fs::path results = options.results;
+  nlohmann::ordered_json shown = results_in("OUT", results);
+  if (!options.other.empty()) {
+    nlohmann::ordered_json other = results_in("OTHER", options.other);
+    shown["other"] = {{"folder", options.other}, {"summary", other["summary"]}};
+    if (other.contains("config")) shown["other"]["config"] = other["config"];
+  }
+  const std::string page = report_page(shown);
+  ResultFiles files;
+  write_file(files.folder("OUT", results, kReport) / "report.html", page);
+  files.keep();
+  print("wrote " + (results / "report.html").string() + "\n");
+  return kDone;
+}
+
+}  // namespace
+
+Command report_command(const Arguments& parent) {
+  auto options = std::make_shared<ReportOptions>();
+  const Arguments app = parent.add_subcommand("report", "Writes report.html, a page of what a run has left");
+  app.add_option("OUT", options->results, "Folder of the results of weft run, where the page goes")
+      .required()
+      .type_name("FOLDER");
+  app.add_option("OTHER", options->other, "Results of another run, to be shown beside it").type_name("FOLDER");
+  return {app, [options] { return report(*options); }};
+}
+
+}  // namespace weft::platforms

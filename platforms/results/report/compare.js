@@ -1,0 +1,40 @@
+// Another run beside this one, where weft report was given two.
+
+function compared() {
+  const other = results.other;
+  const mine = [...figures(summary), ...stepRows(summary).map((row) => [row.name, row.value, time])];
+  const theirs = new Map([...figures(other.summary), ...stepRows(other.summary).map((row) => [row.name, row.value])]
+    .map(([name, value]) => [name, value]));
+  const rows = mine.filter(([name]) => theirs.has(name))
+    .map(([name, value, format]) => ({name, value, format, other: theirs.get(name)}));
+  const change = (row) => (row.value === 0 ? null : (row.other - row.value) / row.value);
+  const signed = (share) => (share === null ? '' : (share > 0 ? '+' : '') + percent(share));
+  return sortable('compared-table', 'Figures of both runs, with the change from this one to the other', [
+    {title: 'Figure', value: (row) => row.name},
+    {title: 'This run', number: true, value: (row) => row.value, text: (row) => row.format(row.value)},
+    {title: 'The other', number: true, value: (row) => row.other, text: (row) => row.format(row.other)},
+    {title: 'Change', number: true, value: (row) => Math.abs(change(row)), text: (row) => signed(change(row))},
+  ], rows, 3);
+}
+
+function changedSettings() {
+  const text = (value) => (value === undefined ? '' : typeof value === 'string' ? value : JSON.stringify(value));
+  const valuesOf = (config) => (config && isObject(config.values) ? config.values : {});
+  const valueAt = (values, path) => (isObject(values[path]) ? values[path].value : values[path]);
+  const [mine, theirs] = [valuesOf(results.config), valuesOf(results.other.config)];
+  const paths = [...new Set([...Object.keys(mine), ...Object.keys(theirs)])]
+    .filter((path) => text(valueAt(mine, path)) !== text(valueAt(theirs, path)));
+  if (paths.length === 0) return [element('p', {}, 'Both have the same configuration.')];
+  return [element('h3', {}, 'Settings'), ...sortable('changed-table', 'Settings that differ', [
+    {title: 'Field', value: (path) => path},
+    {title: 'This run', value: (path) => text(valueAt(mine, path))},
+    {title: 'The other', value: (path) => text(valueAt(theirs, path))},
+  ], paths, 0)];
+}
+
+if (isObject(results.other) && isObject(results.other.summary)) {
+  section('compared', 'Beside another run', () => [
+    element('p', {}, 'The other run is ' + results.other.folder + ', of ' + results.other.summary.platform + '.'),
+    ...compared(), ...changedSettings(),
+  ]);
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/results/report/report.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "platforms/config/input_error.h"
+#include "platforms/config/text.h"
+#include "platforms/results/pictures/svg.h"
+#include "platforms/results/report/page_parts.h"
+#include "platforms/results/run_results.h"
+#include "platforms/results/why/why_text.h"
+#include "platforms/results/write_file.h"
+#include "traces/files/text_file.h"
+
+namespace weft::platforms {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+
+constexpr std::size_t kMostLinks = 5000;  ///< rows that a page shows without delay
+constexpr const char* kPictures[] = {"machine.svg", "path.svg", "network.svg", "timeline.svg"};
+
+/// Cells of Weft's own tables have no quotes.
+std::vector<std::string> cells_of(std::string_view line) {
+  std::vector<std::string> cells;
+  for (std::size_t from = 0; from <= line.size();) {
+    const std::size_t to = std::min(line.find(',', from), line.size());
+    cells.emplace_back(line.substr(from, to - from));
+    from = to + 1;
+  }
+  return cells;
+}
+
+/// `columns` and `rows`; of too many rows those with the highest second cell.
+ordered_json table_of(const fs::path& file) {
+  const std::string text = traces::read_text(file, "a table of weft run");
+  std::vector<std::vector<std::string>> rows;
+  for (std::size_t from = 0; from < text.size();) {
+    const std::size_t to = std::min(text.find('\n', from), text.size());
+    if (to > from) rows.push_back(cells_of(std::string_view(text).substr(from, to - from)));
+    from = to + 1;
+  }
+  if (rows.empty()) throw InputError(file.string(), "", "a table of weft run", "an empty file");
+  const std::vector<std::string> columns = std::move(rows.front());
+  rows.erase(rows.begin());
+  for (const std::vector<std::string>& row : rows) {
+    if (row.size() != columns.size() || row.size() < 2) {
+      throw InputError(file.string(), "", "as many cells in each row as in the first", "a row that differs");
+    }
+  }
+  std::size_t left_out = 0;
+  if (rows.size() > kMostLinks) {
+    std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
+      return std::strtod(a[1].c_str(), nullptr) > std::strtod(b[1].c_str(), nullptr);
+    });
+    left_out = rows.size() - kMostLinks;
+    rows.resize(kMostLinks);
+  }
+  return {{"columns", columns}, {"rows", rows}, {"left_out", left_out}};
+}
+
+/// The first paragraph, on one line.
+std::string first_words(const std::string& text) {
+  std::string words = text.substr(0, text.find("\n\n"));
+  std::replace(words.begin(), words.end(), '\n', ' ');
+  return words;
+}
+
+/// In a script of HTML: no text of it ends the script, or begins a comment there.
+std::string json_for_html(const ordered_json& json) {
+  const std::string text = json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+  std::string safe;
+  safe.reserve(text.size());
+  for (const char c : text) {
+    if (c == '<') {
+      safe += "\\u003c";
+    } else {
+      safe += c;
+    }
+  }
+  return safe;
+}
+
+std::string text_of(const ordered_json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+}  // namespace
+
+ordered_json read_results(const fs::path& folder) {
+  RunResults run = read_run(folder);
+  ordered_json results = {{"summary", std::move(run.summary)}};
+  const auto has = [&folder](const char* name) {
+    std::error_code ignored;
+    return fs::is_regular_file(folder / name, ignored);
+  };
+  if (!run.why.is_null()) {
+    results["why_words"] = first_words(why_text(run.why, run.values()));
+    results["why"] = std::move(run.why);
+  }
+  if (!run.config.is_null()) results["config"] = std::move(run.config);
+  if (has("links.csv")) results["links"] = table_of(folder / "links.csv");
+  if (has("ends.csv")) results["ends"] = table_of(folder / "ends.csv");
+  ordered_json pictures = ordered_json::object();
+  for (const char* name : kPictures) {
+    if (has(name)) pictures[name] = traces::read_text(folder / name, "a picture of weft run");
+  }
+  results["pictures"] = std::move(pictures);
+  return results;
+}
+
+std::string report_page(const ordered_json& results) {
+  const ordered_json& summary = results["summary"];
+  const std::string name = text_of(summary, "platform");
+  const std::vector<std::pair<std::string_view, std::string>> values = {
+      {"title", svg_text(name.empty() ? "Weft" : name + " - Weft")},
+      {"name", svg_text(name.empty() ? "A run of Weft" : name)},
+      {"description", svg_text(text_of(summary, "description"))},
+      {"style", std::string(report::kStyle)},
+      {"library", "/*\n" + std::string(report::kLicence) + "*/\n" + std::string(report::kLibrary)},
+      {"script", std::string(report::kScript)},
+      {"results", json_for_html(results)},
+  };
+  // In one pass: what stands in a value is not looked at.
+  std::string page;
+  std::string_view rest = report::kPage;
+  while (!rest.empty()) {
+    const std::size_t from = rest.find("{{");
+    page += rest.substr(0, from);
+    if (from == std::string_view::npos) break;
+    const std::size_t to = rest.find("}}", from);
+    const std::string_view key = rest.substr(from + 2, to - from - 2);
+    for (const auto& [each, value] : values) {
+      if (each == key) page += value;
+    }
+    rest.remove_prefix(to + 2);
+  }
+  return page;
+}
+
+}  // namespace weft::platforms

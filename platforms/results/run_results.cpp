@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/results/run_results.h"
+
+#include <algorithm>
+
+#include "platforms/config/text.h"
+
+namespace weft::platforms {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+
+constexpr const char* kRun = "a folder of results of weft run, or of weft collective --out";
+
+bool is_critical_path(const ordered_json& why) {
+  const auto is = [](const ordered_json& object, const char* name, bool (ordered_json::*kind)() const) {
+    return object.contains(name) && (object[name].*kind)();
+  };
+  for (const char* name : {"from_ps", "until_ps"}) {
+    if (!is(why, name, &ordered_json::is_number_integer)) return false;
+  }
+  if (!is(why, "pieces", &ordered_json::is_array)) return false;
+  const ordered_json& pieces = why["pieces"];
+  return std::all_of(pieces.begin(), pieces.end(), [&is](const ordered_json& piece) {
+    for (const char* name : {"of", "about", "kind", "place"}) {
+      if (!is(piece, name, &ordered_json::is_string)) return false;
+    }
+    return is(piece, "on_link", &ordered_json::is_boolean) && is(piece, "ps", &ordered_json::is_number_integer);
+  });
+}
+
+/// With its keys in the order in which they were written.
+ordered_json object_of(const fs::path& file, const std::string& what) {
+  static_cast<void>(load_own_object(file.string(), what));
+  return ordered_json::parse(load_document(file.string(), what));
+}
+
+}  // namespace
+
+ordered_json RunResults::values() const {
+  return config.is_object() && config.contains("values") ? config["values"] : ordered_json::object();
+}
+
+RunResults read_run(const fs::path& folder) {
+  std::error_code ignored;
+  if (!fs::is_directory(folder, ignored)) throw InputError(folder.string(), "", kRun, "something else");
+  const auto has = [&folder](const char* name) {
+    std::error_code none;
+    return fs::is_regular_file(folder / name, none);
+  };
+  if (!has("summary.json")) throw InputError(folder.string(), "", kRun, "one without summary.json");
+  RunResults run;
+  run.name = folder.string();
+  run.summary = object_of(folder / "summary.json", "summary.json of weft run");
+  if (has("config.json")) run.config = object_of(folder / "config.json", "config.json of weft run");
+  if (!has("why.json")) return run;
+  const std::string what = "why.json of weft run --why";
+  run.why = object_of(folder / "why.json", what);
+  if (!is_critical_path(run.why)) throw InputError((folder / "why.json").string(), "", what, "another object");
+  return run;
+}
+
+}  // namespace weft::platforms

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace weft::platforms {
+
+/// What a run of `weft run` or `weft collective` has left.
+struct RunResults {
+  std::string name;  ///< for people: the folder
+  nlohmann::ordered_json summary;
+  nlohmann::ordered_json config;  ///< config.json, or null
+  nlohmann::ordered_json why;     ///< why.json of a run with --why, or null
+
+  /// Every field's value and its source, as config.json has them; an empty object where it has none.
+  [[nodiscard]] nlohmann::ordered_json values() const;
+};
+
+/// Throws InputError, which names the folder or the file that is not as Weft writes it.
+[[nodiscard]] RunResults read_run(const std::filesystem::path& folder);
+
+}  // namespace weft::platforms
