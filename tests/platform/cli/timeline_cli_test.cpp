@@ -114,7 +114,8 @@ TEST_F(TimelineCli, ArrowsGoFromCollectivesToKernels) {
 }
 
 TEST_F(TimelineCli, TheDeepestQueuesAreDrawn) {
-  run("../small.json");
+  const std::string contended = "llama3-8b-fsdp-64xh100 --set accelerators=16 --set workload.layers=1 ";
+  run(contended);
   const auto queues = [this] {
     std::map<std::string, double> highest;
     const PerfettoTrace trace = this->trace();
@@ -126,7 +127,7 @@ TEST_F(TimelineCli, TheDeepestQueuesAreDrawn) {
   };
   const std::map<std::string, double> four = queues();
   EXPECT_EQ(four.size(), 4U);
-  run("../small.json --timeline-queues 1000");
+  run(contended + "--timeline-queues 1000");
   const std::map<std::string, double> all = queues();
   EXPECT_GT(all.size(), four.size());
   double least = 1e18;
@@ -139,13 +140,13 @@ TEST_F(TimelineCli, TheDeepestQueuesAreDrawn) {
       EXPECT_LE(highest, least) << name;
     }
   }
-  run("../small.json --timeline-queues 0");
+  run(contended + "--timeline-queues 0");
   EXPECT_TRUE(queues().empty());
 }
 
 /// Messages of traces lead from the send to the receive, and generated steps have phases.
 TEST_F(TimelineCli, OfATransformerHasMessagesAndPhases) {
-  ASSERT_EQ(weft("workload llama3-8b --parallel pp=2,fsdp=2 --layers 2 --sequence 512 --name w").code, 0);
+  ASSERT_EQ(weft("workload llama3-8b --parallel pp=2,fsdp=2 --layers 2 --sequence 512 --out . --name w").code, 0);
   run("../small.json --traces w");
   const PerfettoTrace trace = this->trace();
   std::size_t sends = 0;
