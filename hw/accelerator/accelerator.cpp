@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 #include "hw/core/annotation.h"
 
@@ -131,6 +132,7 @@ void Accelerator::mark(CauseKind kind, Time until) const {
 void Accelerator::accept(Time now, const Command& command) {
   if (command.stream != Command::kImmediate) {
     streams_[command.stream].queue.push_back(command);
+    if (probe_ != nullptr) streams_[command.stream].accepted.push_back(now);
     if (streams_[command.stream].queue.size() == 1) advance(now, command.stream);
     return;
   }
@@ -174,7 +176,7 @@ void Accelerator::advance(Time now, std::uint32_t index) {
         return;
       case Operation::kSignal: {
         const Command signal_command = command;
-        stream.queue.pop_front();
+        take_first(stream);
         signal(now, signal_command.semaphore, signal_command.value);
         continue;
       }
@@ -195,6 +197,7 @@ void Accelerator::advance(Time now, std::uint32_t index) {
             causes->add_since(stream.blocked_since, causes->tables().waits[Dispatcher::place_of(*this)]);
           stream.blocked_since = kNever;
         }
+        if (probe_ != nullptr) draw_wait(stream, command);
         break;
       case Operation::kNotify:
         notify(now, command);
@@ -206,7 +209,7 @@ void Accelerator::advance(Time now, std::uint32_t index) {
         return_cores(now, command.cores);
         break;
     }
-    stream.queue.pop_front();
+    take_first(stream);
   }
 }
 
@@ -274,6 +277,20 @@ std::uint64_t Accelerator::Region::take(std::uint64_t bytes) {
   return at;
 }
 
+/// A kernel that waited for several has the arrow from the last; one for what an earlier kernel had waited for has
+/// none.
+void Accelerator::draw_wait(Stream& stream, const Command& command) {
+  if (waits_drawn_.size() <= command.semaphore) waits_drawn_.resize(command.semaphore + 1);
+  if (command.value <= waits_drawn_[command.semaphore]) return;
+  waits_drawn_[command.semaphore] = command.value;
+  stream.follows = arrow_id(process_, command.semaphore, command.value);
+}
+
+void Accelerator::take_first(Stream& stream) {
+  stream.queue.pop_front();
+  if (!stream.accepted.empty()) stream.accepted.pop_front();
+}
+
 void Accelerator::start_kernels(Time now) {
   while (!array_queue_.empty()) {
     const std::uint32_t stream = array_queue_.front();
@@ -302,6 +319,10 @@ void Accelerator::start_kernel(Time now, std::uint32_t stream, std::int64_t core
   }
   if (kernel.blocks > 0) kernel.late = std::max<std::int64_t>(0, kernel.blocks + kept_cores_ - config_.compute.sms);
   kernel.began = now;
+  if (probe_ != nullptr) {
+    kernel.asked = streams_[stream].accepted.front();
+    kernel.follows = std::exchange(streams_[stream].follows, 0);
+  }
   const std::int64_t slice = config_.slice.count();
   const Time moving =
       transfer_time(Bytes(static_cast<std::int64_t>(command.read + command.written)), config_.compute.planned_memory);
@@ -410,13 +431,18 @@ void Accelerator::next_slice(Time now, std::uint32_t slot) {
     while (kernel_tracks_.size() <= slot) {
       kernel_tracks_.push_back(probe_->add_track(process_, "compute " + std::to_string(kernel_tracks_.size() + 1)));
     }
-    probe_->slice(kernel_tracks_[slot], command.label != nullptr ? command.label : "kernel", kernel.began, now);
+    probe_->slice(kernel_tracks_[slot], {.what = command.label != nullptr ? command.label : "kernel",
+                                         .from = kernel.began,
+                                         .to = now,
+                                         .kind = command.label != nullptr ? SliceKind::kKernel : SliceKind::kOther,
+                                         .asked = kernel.asked,
+                                         .follows = kernel.follows});
   }
   const std::uint32_t stream = kernel.stream;
   kernel.active = false;
   free_cores_ += kernel.cores;
   streams_[stream].at_array = false;
-  streams_[stream].queue.pop_front();
+  take_first(streams_[stream]);
   advance(now, stream);
   start_kernels(now);
 }
@@ -457,7 +483,7 @@ void Accelerator::end_copy(Time now, std::uint32_t slot) {
   finish_copy(command);
   if (command.stream == Command::kImmediate) return notify(now, command);
   streams_[command.stream].at_engine = false;
-  streams_[command.stream].queue.pop_front();
+  take_first(streams_[command.stream]);
   advance(now, command.stream);
 }
 

@@ -157,6 +157,8 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
 
   struct Stream {
     std::deque<Command> queue;
+    std::deque<Time> accepted;    ///< when they came, while somebody records
+    std::uint64_t follows = 0;    ///< the arrow to its next kernel
     bool at_array = false;        ///< its first command is a kernel that runs or waits for the array
     bool at_engine = false;       ///< its first command is with a copy engine
     bool computes = false;        ///< it has had kernels
@@ -179,6 +181,8 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
     Time late_from = kNever;  ///< when the last of them could begin
     std::int64_t tiles = 0;   ///< of one that goes wave by wave
     Time wave_from;           ///< when the last of its waves began
+    Time asked = kNever;      ///< when it was handed over, and the arrow to it, for pictures
+    std::uint64_t follows = 0;
     Time began;
     Time computing_from;  ///< after the launch
     std::int64_t slices = 0;
@@ -193,6 +197,8 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
   void mark_slice(const Running& kernel, Time computed) const;
   void accept(Time now, const Command& command);
   void advance(Time now, std::uint32_t stream);
+  static void take_first(Stream& stream);
+  void draw_wait(Stream& stream, const Command& command);
   void start_kernels(Time now);
   void start_kernel(Time now, std::uint32_t stream, std::int64_t cores);
   void request_slice(Running& kernel, Time at);
@@ -246,6 +252,7 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
   Counters counters_;
   KernelKinds kinds_;
   Probe* probe_ = nullptr;
+  std::vector<std::uint64_t> waits_drawn_;  ///< by semaphore
   std::string process_;
   std::vector<int> kernel_tracks_;  ///< by slot
 };

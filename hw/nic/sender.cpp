@@ -277,7 +277,7 @@ void Nic::draw(const Packet& packet, Time now) {
 
 void Nic::finish_drawing() {
   if (probe_ == nullptr || drawn_bytes_ == 0) return;
-  probe_->slice(track_, "sending", drawn_from_, drawn_until_);
+  probe_->slice(track_, {.what = "sending", .from = drawn_from_, .to = drawn_until_, .bytes = drawn_bytes_});
   const double seconds = static_cast<double>((drawn_until_ - drawn_from_).count()) * 1e-12;
   probe_->counter(track_, "GB/s", drawn_from_, static_cast<double>(drawn_bytes_) / seconds * 1e-9);
   probe_->counter(track_, "GB/s", drawn_until_, 0);

@@ -30,7 +30,7 @@ inline constexpr NamedResult kRunFiles[] = {
     {"links.csv", ResultKind::kLinkTable},       {"network.svg", ResultKind::kPicture},
     {"path.svg", ResultKind::kPicture},          {"report.html", ResultKind::kReport},
     {"summary.json", ResultKind::kSummary},      {"timeline.svg", ResultKind::kPicture},
-    {"timeline.json.gz", ResultKind::kTimeline}, {"why.json", ResultKind::kWhy}};
+    {"timeline.pftrace.gz", ResultKind::kTimeline}, {"why.json", ResultKind::kWhy}};
 
 /// Whether a disk, or what the user may have of it, is full: that fails a command (exit 1), while another place that
 /// cannot be written is bad input.

@@ -14,6 +14,8 @@
 #include "traces/files/kind/file_kind.h"
 #include "traces/files/kind/json_beginning.h"
 #include "traces/files/read_files.h"
+#include "traces/timeline/kineto.h"
+#include "traces/timeline/timeline.h"
 
 namespace weft::platforms {
 namespace {
@@ -102,7 +104,7 @@ bool is_of(ResultKind kind, const Beginning& file) {
     case ResultKind::kGraph:
       return text.starts_with("graph \"") && line_of(text, 1) == "  node [shape=box];";
     case ResultKind::kTimeline:
-      return text.starts_with("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
+      return text.starts_with(traces::perfetto_beginning()) || text.starts_with(traces::kKinetoBeginning);
     case ResultKind::kWaves:
       return is_waves(file);
     case ResultKind::kStimulus:

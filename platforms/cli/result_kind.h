@@ -19,7 +19,7 @@ enum class ResultKind : std::uint8_t {
   kEndTable,       ///< ends.csv
   kPicture,        ///< network.svg, timeline.svg, and those of weft topology
   kGraph,          ///< .dot of weft topology
-  kTimeline,       ///< of trace events
+  kTimeline,       ///< for Perfetto, or for readers of Kineto
   kWaves,          ///< VCD or FST
   kStimulus,       ///< of weft vcd replay
   kPatch,          ///< of weft vcd calibrate

@@ -38,6 +38,7 @@
 #include "platforms/results/report/report.h"
 #include "platforms/results/stopwatch.h"
 #include "platforms/results/summary.h"
+#include "platforms/results/timeline_path.h"
 #include "platforms/results/version.h"
 #include "platforms/results/why/why_summary.h"
 #include "platforms/results/why/why_text.h"
@@ -57,8 +58,7 @@ struct RunOptions {
   std::string traces;
   std::string groups;
   std::string out;
-  std::string timeline;
-  int timeline_ranks = 8;
+  TimelineOptions timeline;
   WaveOptions waves;
   bool json = false;
   bool steady = false;
@@ -167,9 +167,9 @@ int run_machine(const RunOptions& options, Platform& platform) {
   files.spare(job->inputs());
   files.spare(groups_of(options));
   const fs::path folder = files.folder("--out", out, kRunFiles);
-  const fs::path timeline = options.timeline.empty() ? out / "timeline.json.gz" : fs::path(options.timeline);
+  const fs::path timeline = options.timeline.place(out);
   const std::unique_ptr<TimelineProbe> probe =
-      open_timeline(files, options.timeline, out, folder, options.timeline_ranks);
+      open_timeline(files, options.timeline, out, folder, platform.machine().accelerators);
   auto building = std::make_unique<BuildingLine>(what_is_built(platform.machine()));
   const Stopwatch build_watch;
   Machine& machine = build(options, platform, *job);
@@ -177,7 +177,7 @@ int run_machine(const RunOptions& options, Platform& platform) {
 
   if (probe) {
     machine.record(*probe);
-    job->record(*probe, options.timeline_ranks);
+    job->record(*probe, options.timeline.ranks);
   }
 
   const std::unique_ptr<WaveRecording> waves = open_waves(options.waves, machine, files);
@@ -255,8 +255,9 @@ int run_machine(const RunOptions& options, Platform& platform) {
   summary["configuration"] = "config.json";
   summary["timeline"] = nullptr;
   if (probe) {
+    if (options.platform.why) draw_path(*probe, *machine.causes(), machine.causes()->path());
     probe->close();
-    summary["timeline"] = options.timeline.empty() ? "timeline.json.gz" : timeline.string();
+    summary["timeline"] = options.timeline.text();
     if (probe->picture()) write_file(folder / "timeline.svg", probe->picture()->svg());
   }
   summary["waves"] = waves ? ordered_json(waves->file().string()) : ordered_json(nullptr);
@@ -323,8 +324,7 @@ int run(const RunOptions& options) {
     if (options.estimate) throw UsageError("--estimate: expected a machine of modules; this network takes seconds");
     if (options.platform.why) throw UsageError("--why: expected a machine of modules, got an analytical network");
     options.waves.refuse_without_modules();
-    return run_analytical(
-        {options.platform, options.out, options.timeline, options.timeline_ranks, options.json, options.report});
+    return run_analytical({options.platform, options.out, options.timeline, options.json, options.report});
   }
   Platform platform(options.platform);
   return checked_against(platform.document(), [&] {
@@ -340,9 +340,7 @@ void add_steady(RunOptions& options) {
 }
 
 int run_traces(const RunOptions& options) {
-  if (!options.timeline.empty() && options.timeline_ranks == 0) {
-    throw UsageError("--timeline: expected --timeline-ranks of at least 1 beside it, got 0, which draws nothing");
-  }
+  options.timeline.check();
   RunOptions with_traces = options;
   add_steady(with_traces);
   if (options.traces.empty() && options.groups.empty()) return run(with_traces);
@@ -368,13 +366,7 @@ Command run_command(const Arguments& parent) {
                  "Communicator groups file of the traces; PREFIX.groups.json if left out and if it exists")
       .type_name("FILE");
   app.add_option("--out", options->out, "Folder of the results; out/NAME if it is left out").type_name("FOLDER");
-  app.add_option("--timeline", options->timeline,
-                 "File for a picture of the run; timeline.json.gz among the results if left out")
-      .type_name("FILE");
-  app.add_option("--timeline-ranks", options->timeline_ranks,
-                 "Accelerators, or ends of an analytical network, to draw; 0 for no picture")
-      .shows_default()
-      .check(Within(0, 1 << 20));
+  options->timeline.add_to(app);
   options->waves.add_to(app);
   app.add_flag("--json", options->json, "Print summary.json");
   app.add_flag("--steady", options->steady,

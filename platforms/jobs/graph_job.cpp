@@ -20,6 +20,7 @@
 #include "platforms/results/speed.h"
 #include "platforms/results/summary.h"
 #include "sw/schedules/graph/graph.h"
+#include "sw/workloads/phases.h"
 
 namespace weft::platforms {
 namespace {
@@ -80,7 +81,11 @@ class GraphJob final : public Job {
                                                        config.accelerator.array.compute, traces_);
     if (step_) allocate();
   }
-  void record(Probe& probe, int ranks) override { engine_->record(probe, ranks); }
+  void record(Probe& probe, int ranks) override {
+    // Of traces that weft workload has written as well; the names of others say nothing.
+    engine_->set_phases(workloads::phases_of);
+    engine_->record(probe, ranks);
+  }
   void start() override { engine_->start(); }
   [[nodiscard]] double progress() const override {
     const double share =

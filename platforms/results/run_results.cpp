@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "platforms/config/input_error.h"
 #include "platforms/config/text.h"
 
 namespace weft::platforms {

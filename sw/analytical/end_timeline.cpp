@@ -35,9 +35,27 @@ EndTimeline::Row EndTimeline::row_of(const chakra::Node& node) {
   }
 }
 
+SliceKind EndTimeline::kind_of(const chakra::Node& node) {
+  switch (row_of(node)) {
+    case kCollectives:
+      return SliceKind::kCollective;
+    case kMessages:
+      return node.type == NodeType::kSend ? SliceKind::kSend : SliceKind::kReceive;
+    case kMemory:
+      return node.type == NodeType::kMemoryStore ? SliceKind::kStore : SliceKind::kLoad;
+    case kCpu:
+      return SliceKind::kHost;
+    case kCompute:
+    case kRows:
+      break;
+  }
+  return SliceKind::kKernel;
+}
+
 void EndTimeline::end(Time now, std::uint32_t end, const chakra::Node& node) {
   const auto begun = begun_[end].find(&node);
-  probe_.slice(tracks_[end][row_of(node)], node.name.empty() ? node.label() : node.name, begun->second, now);
+  const std::string name = node.name.empty() ? node.label() : node.name;
+  probe_.slice(tracks_[end][row_of(node)], {.what = name, .from = begun->second, .to = now, .kind = kind_of(node)});
   begun_[end].erase(begun);
 }
 

@@ -25,6 +25,7 @@ class EndTimeline {
  private:
   enum Row : std::uint8_t { kCompute, kCollectives, kMessages, kMemory, kCpu, kRows };
   [[nodiscard]] static Row row_of(const chakra::Node& node);
+  [[nodiscard]] static SliceKind kind_of(const chakra::Node& node);
 
   Probe& probe_;
   std::vector<std::array<int, kRows>> tracks_;                        ///< by end

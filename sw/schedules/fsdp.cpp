@@ -155,12 +155,11 @@ void Fsdp::record(Probe& probe, int ranks) {
   if (steady_) steady_->record(probe);
   for (int i = 0; i < std::min(ranks, static_cast<int>(members_.size())); ++i) {
     Member& member = *members_[static_cast<std::size_t>(i)];
-    const std::string process = "accelerator " + std::to_string(member.rank.index);
-    member.probe = &probe;
-    member.gather_track = probe.add_track(process, "allgather");
-    member.scatter_track = probe.add_track(process, shards_ > 1 ? "reduce-scatter" : "all-reduce");
-    if (replicates()) member.copies_track = probe.add_track(process, "all-reduce");
-    if (member.offload) member.offload->record(probe, process);
+    member.drawing = std::make_unique<FsdpDrawing>(probe, member.rank, plan_);
+    member.drawing->add_row(FsdpDrawing::kGathers, "allgather");
+    member.drawing->add_row(FsdpDrawing::kScatters, shards_ > 1 ? "reduce-scatter" : "all-reduce");
+    if (replicates()) member.drawing->add_row(FsdpDrawing::kCopies, "all-reduce");
+    if (member.offload) member.offload->record(probe, member.drawing->process());
   }
 }
 
@@ -242,6 +241,7 @@ Task Fsdp::watch(Member& member) {
       done = (co_await member.progress.next()).id;
       member.stages.set(done);
       const auto stage = static_cast<int>(done - 1 - stage_of(number, 0));
+      if (member.drawing) member.drawing->ended(number, stage);
       if (number == config_.steps - 1 && stage == 0) {
         member.first_wait = member.rank.accelerator.waited(kGathered) - member.waited_gather;
       }
@@ -354,6 +354,7 @@ Task Fsdp::agree_on_scales(Member& member, int step) {
   if (member.rank.store != nullptr) {
     check::fill_gradient(*member.rank.store, kScaleType, member.scales, bytes, seed, member.shard, shards_);
   }
+  const Time asked = member.rank.processor->now();
   co_await member.gather_kernel.begin();
   const Time began = member.rank.processor->now();
   co_await gather_groups_[static_cast<std::size_t>(member.copy)]->all_reduce(member.shard, member.scales, bytes,
@@ -363,8 +364,8 @@ Task Fsdp::agree_on_scales(Member& member, int step) {
   if (member.rank.store != nullptr) {
     member.wrong += check::compare_scattered(*member.rank.store, kScaleType, member.scales, {0, bytes}, seed, shards_);
   }
-  if (member.probe != nullptr) {
-    member.probe->slice(member.gather_track, "all-reduce scales", began, member.rank.processor->now());
+  if (member.drawing) {
+    member.drawing->collective(FsdpDrawing::kGathers, {"AllReduce", "all-reduce scales", asked, began, bytes, shards_});
   }
 }
 
@@ -385,6 +386,7 @@ Task Fsdp::gather(Member& member, int step, int index) {
     member.rank.accelerator.notify(kGatherStream, member.cast, static_cast<std::uint64_t>(index));
     co_await member.cast.next();
   }
+  const Time asked = member.rank.processor->now();
   co_await member.gather_kernel.begin();
   const Time began = member.rank.processor->now();
   co_await group.allgather(member.shard, buffer, bytes, unit);
@@ -392,10 +394,12 @@ Task Fsdp::gather(Member& member, int step, int index) {
   member.count(dimensions::Operation::kAllgather, shards_, bytes, began);
   if (member.rank.store != nullptr)
     member.wrong += check::compare_gathered(*member.rank.store, config_.parameter_type, buffer, bytes, seed);
-  if (member.probe != nullptr) {
-    member.probe->slice(member.gather_track, "allgather " + job.name, began, member.rank.processor->now());
+  const std::uint64_t done = gather_of(step, index) + 1;
+  if (member.drawing) {
+    member.drawing->collective(FsdpDrawing::kGathers,
+                               {"AllGather", "allgather " + job.name, asked, began, bytes, shards_, kGathered, done});
   }
-  member.rank.accelerator.signal(kGathered, gather_of(step, index) + 1);
+  member.rank.accelerator.signal(kGathered, done);
 }
 
 Communicator& Fsdp::scatter_group(const Member& member) const {
@@ -414,6 +418,7 @@ Task Fsdp::scatter(Member& member, int step, int index) {
     check::fill_gradient(*member.rank.store, config_.reduce_type, buffer, bytes, gradient_seed(step, index),
                          member.index, static_cast<int>(ranks_.size()));
   }
+  const Time asked = member.rank.processor->now();
   co_await member.scatter_kernel.begin();
   const Time began = member.rank.processor->now();
   if (shards_ == 1) {
@@ -428,9 +433,12 @@ Task Fsdp::scatter(Member& member, int step, int index) {
   member.scatter_kernel.end();
   member.count(shards_ > 1 ? dimensions::Operation::kReduceScatter : dimensions::Operation::kAllReduce,
                shards_ > 1 ? shards_ : copies_, bytes, began);
-  if (member.probe != nullptr) {
-    const char* what = shards_ > 1 ? "reduce-scatter " : "all-reduce ";
-    member.probe->slice(member.scatter_track, what + job.name, began, member.rank.processor->now());
+  if (member.drawing && shards_ > 1) {
+    member.drawing->collective(FsdpDrawing::kScatters, {"ReduceScatter", "reduce-scatter " + job.name, asked, began,
+                                                        bytes, shards_, kScattered, done});
+  } else if (member.drawing) {
+    member.drawing->collective(FsdpDrawing::kScatters,
+                               {"AllReduce", "all-reduce " + job.name, asked, began, bytes, copies_, kScattered, done});
   }
   if (!replicates()) enqueue(member, kSumStream, job.sums);
   member.rank.accelerator.signal(kSumStream, kScattered, done);
@@ -455,6 +463,7 @@ Task Fsdp::all_reduce(Member& member, int step, int index) {
   const std::uint64_t unit = size_of(config_.reduce_type);
   const Extent own = scatter_group(member).block(job.elements * unit, member.shard, unit);
   const std::uint64_t shard = member.gradients[static_cast<std::size_t>(index)];
+  const Time asked = member.rank.processor->now();
   co_await member.copies_kernel.begin();
   const Time began = member.rank.processor->now();
   Communicator& group = *copy_groups_[static_cast<std::size_t>(member.shard)];
@@ -462,8 +471,9 @@ Task Fsdp::all_reduce(Member& member, int step, int index) {
   member.copies_kernel.end();
   member.count(dimensions::Operation::kAllReduce, copies_, own.bytes, began);
   check_sums(member, shard, own, step, index);
-  if (member.probe == nullptr) co_return;
-  member.probe->slice(member.copies_track, "all-reduce " + job.name, began, member.rank.processor->now());
+  if (!member.drawing) co_return;
+  member.drawing->collective(FsdpDrawing::kCopies, {"AllReduce", "all-reduce " + job.name, asked, began, own.bytes,
+                                                    copies_, kReduced, scatter_of(step, index) + 1});
 }
 
 void Fsdp::check_sums(Member& member, std::uint64_t at, Extent own, int step, int index) const {

@@ -71,7 +71,7 @@ class Fsdp {
   /// Blocks may be left out (FsdpSteady), before start(). Nothing is where memory is remote, whose streams go by the
   /// plan.
   void set_steady(const SteadyConfig& steady, FsdpSteady::Hooks hooks);
-  /// Draws collectives on a "communication" row of the first `ranks` ranks.
+  /// Draws collectives and phases of the first `ranks` ranks (FsdpDrawing).
   void record(Probe& probe, int ranks);
   /// Spawns the firmware threads.
   void start();

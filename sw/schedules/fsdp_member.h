@@ -7,6 +7,7 @@
 
 #include "sw/schedules/collective_kernel.h"
 #include "sw/schedules/fsdp.h"
+#include "sw/schedules/fsdp_drawing.h"
 #include "sw/schedules/offload.h"
 
 /// Part of Fsdp.
@@ -54,12 +55,9 @@ struct Fsdp::Member {
   Time waited_scatter;
   Time waited_copies;
   Time waited_offload;
-  Time first_wait;                   ///< of the last step, for its first parameters
-  std::unique_ptr<Offload> offload;  ///< null where nothing is offloaded
-  Probe* probe = nullptr;
-  int gather_track = 0;
-  int scatter_track = 0;
-  int copies_track = 0;
+  Time first_wait;                       ///< of the last step, for its first parameters
+  std::unique_ptr<Offload> offload;      ///< null where nothing is offloaded
+  std::unique_ptr<FsdpDrawing> drawing;  ///< null where nobody records
 
   Member(int number, int shards, firmware::Rank& its_rank, bool on_host)
       : index(number),

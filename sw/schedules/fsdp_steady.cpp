@@ -101,7 +101,8 @@ void FsdpSteady::account(int step, std::size_t place, int stage, const Row& row)
     hooks_.left_out(mark - row.stretch, mark, times);
     if (probe_ != nullptr) {
       const Time at = row.times.end_of(last);
-      probe_->slice(track_, std::to_string(left_out.pieces) + " blocks, as those before", at, at + left_out.time);
+      const std::string what = std::to_string(left_out.pieces) + " blocks, as those before";
+      probe_->slice(track_, {.what = what, .from = at, .to = at + left_out.time});
       probe_->leave_out(at, left_out.time);
     }
   }

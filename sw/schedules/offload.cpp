@@ -227,7 +227,7 @@ Task Offload::store_moments() {
 }
 
 void Offload::draw(int track, const char* what, Time began) {
-  if (probe_ != nullptr) probe_->slice(track, what, began, rank_.processor->now());
+  if (probe_ != nullptr) probe_->slice(track, {.what = what, .from = began, .to = rank_.processor->now()});
 }
 
 void Offload::fill_local(const Place& place, std::uint64_t seed) const {

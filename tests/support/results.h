@@ -6,7 +6,6 @@
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <chrono>
@@ -17,6 +16,7 @@
 #include <vector>
 
 #include "tests/support/cli.h"
+#include "tests/support/perfetto.h"
 
 /// Commands in the background, and what they leave behind.
 namespace weft::test {
@@ -89,13 +89,9 @@ class ResultsTest : public CliTest {
     return names;
   }
 
-  static bool is_whole_gzip(const std::filesystem::path& file) {
-    const gzFile packed = gzopen(file.c_str(), "rb");
-    std::vector<char> buffer(1 << 16);
-    int got = 0;
-    while ((got = gzread(packed, buffer.data(), static_cast<unsigned>(buffer.size()))) > 0) {
-    }
-    return gzclose(packed) == Z_OK && got == 0;
+  /// Throws std::runtime_error for a part of one.
+  static bool is_whole_timeline(const std::filesystem::path& file) {
+    return PerfettoTrace(read_packed(file)).events() > 0;
   }
 };
 

@@ -23,7 +23,7 @@ void Switch::draw(std::uint32_t output) {
   const Time now = dispatcher_.now();
   const std::int64_t waiting = outputs_[output].waiting_bytes;
   if (depth.track == Depth::kUndeclared) {
-    depth.track = probe_->add_track(process_, std::string(basename()) + " port " + std::to_string(output));
+    depth.track = probe_->add_rival(process_, std::string(basename()) + " port " + std::to_string(output));
     depth.from = now;
   }
   if (depth.track < 0) return;

@@ -229,8 +229,11 @@ void RemoteDma::finish(Time now, std::uint32_t index) {
   if (--active_ == 0) counters_.busy += now - active_since_;
   if (probe_ != nullptr) {
     const char* what = command.stores ? "store" : "load";
-    probe_->slice(tracks_[command.stores ? 1 : 0], command.label != nullptr ? command.label : what, transfer.began,
-                  now);
+    probe_->slice(tracks_[command.stores ? 1 : 0], {.what = command.label != nullptr ? command.label : what,
+                                                    .from = transfer.began,
+                                                    .to = now,
+                                                    .kind = command.stores ? SliceKind::kStore : SliceKind::kLoad,
+                                                    .bytes = static_cast<std::int64_t>(command.bytes)});
   }
   const RemoteDone entry{command.id};
   write_through(*completion.operator->(), payload_, command.completion_address, &entry, sizeof entry,

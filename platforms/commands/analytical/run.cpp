@@ -49,10 +49,10 @@ int run_analytical(const AnalyticalRunOptions& options) {
     return std::make_unique<analytical::Replay>("replay", dispatcher, *network, config.whole_collectives(), config.end,
                                                 traces);
   });
-  const fs::path timeline = options.timeline.empty() ? out / "timeline.json.gz" : fs::path(options.timeline);
+  const fs::path timeline = options.timeline.place(out);
   const std::unique_ptr<TimelineProbe> probe =
-      open_timeline(files, options.timeline, out, folder, options.timeline_ranks);
-  if (probe) replay->record(*probe, static_cast<std::uint32_t>(options.timeline_ranks));
+      open_timeline(files, options.timeline, out, folder, static_cast<int>(network->ends()));
+  if (probe) replay->record(*probe, static_cast<std::uint32_t>(options.timeline.ranks));
   std::optional<Interrupted> interrupted;
   try {
     const Progress progress(
@@ -110,7 +110,7 @@ int run_analytical(const AnalyticalRunOptions& options) {
                           {"timeline", nullptr}};
   if (probe) {
     probe->close();
-    summary["timeline"] = options.timeline.empty() ? "timeline.json.gz" : options.timeline;
+    summary["timeline"] = options.timeline.text();
     if (probe->picture()) write_file(folder / "timeline.svg", probe->picture()->svg());
   }
   write_file(folder / "config.json", configuration(document));

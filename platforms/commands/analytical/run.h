@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "platforms/cli/timeline_option.h"
 #include "platforms/machine/platform.h"
 
 namespace weft::platforms {
@@ -10,8 +11,7 @@ namespace weft::platforms {
 struct AnalyticalRunOptions {
   PlatformOptions platform;
   std::string out;
-  std::string timeline;
-  int timeline_ranks = 0;  ///< ends to draw
+  TimelineOptions timeline;
   bool json = false;
   bool report = false;  ///< report.html, too
 };

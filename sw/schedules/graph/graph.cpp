@@ -80,17 +80,6 @@ GraphEngine::GroupOf& GraphEngine::add_group(const std::string& name, const std:
   return group;
 }
 
-void GraphEngine::record(Probe& probe, int ranks) {
-  for (int r = 0; r < std::min(ranks, static_cast<int>(ends_.size())); ++r) {
-    End& end = *ends_[static_cast<std::size_t>(r)];
-    end.probe = &probe;
-    const std::string process = "accelerator " + std::to_string(end.rank->index);
-    end.tracks = {probe.add_track(process, "CPU nodes"), probe.add_track(process, "compute nodes"),
-                  probe.add_track(process, "communication nodes")};
-    if (end.rank->remote.exists()) end.tracks[kMemory] = probe.add_track(process, "memory nodes");
-  }
-}
-
 void GraphEngine::start() {
   for (const auto& end : ends_) end->rank->processor->spawn("graph", 0, run(*end));
 }
@@ -186,9 +175,7 @@ void GraphEngine::done(End& end, Work work) {
   const Node& node = *work.node;
   const Resource resource = resource_of(node);
   if (graph.limited && node.type != NodeType::kReceive) --graph.busy[resource];
-  if (end.probe != nullptr) {
-    end.probe->slice(end.tracks[resource], node.name, work.began, end.rank->processor->now());
-  }
+  if (end.probe != nullptr) draw(end, work);
   ++end.done;
   if (order_ && resource == kCommunication) {
     const BeginOrder::Item item = item_of(end, graph, node);
@@ -201,6 +188,7 @@ void GraphEngine::done(End& end, Work work) {
 void GraphEngine::finish(End& end, Graph& graph) {
   if (graph.parent == nullptr) {
     if (end.finished == kNever) end.finished = end.rank->processor->now();
+    if (end.phases) end.phases->finish();
     return;
   }
   const Work work{graph.parent, graph.parent_node, graph.began};

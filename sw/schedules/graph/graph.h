@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -24,7 +25,9 @@
 #include "sw/schedules/collective_kernel.h"
 #include "sw/schedules/graph/begin_order.h"
 #include "sw/schedules/graph/messages.h"
+#include "sw/schedules/phase_row.h"
 #include "sw/schedules/remote_transfers.h"
+#include "traces/chakra/kernels.h"
 #include "traces/chakra/window.h"
 
 namespace weft::schedules {
@@ -131,6 +134,10 @@ class GraphEngine {
 
   /// Draws the nodes of the first `ranks` ranks.
   void record(Probe& probe, int ranks);
+  /// By the name of a compute node, the phases that it is in, the outermost first; empty: none that is known.
+  using PhasesOf = std::function<std::vector<std::string>(const std::string& node)>;
+  /// Draws these, too; before record().
+  void set_phases(PhasesOf phases_of) { phases_of_ = std::move(phases_of); }
   /// Spawns the firmware threads. They throw what is wrong in a trace, a traces::FormatError or std::length_error.
   void start();
   [[nodiscard]] GraphResult result() const;
@@ -196,6 +203,8 @@ class GraphEngine {
     bool holds_back = false;  ///< something, until other ranks go on
     Probe* probe = nullptr;
     std::array<int, kResources> tracks{};
+    std::map<MessageName, std::uint64_t> drawn;  ///< messages, by name
+    std::optional<PhaseRow> phases;
   };
   struct Call;
   /// A collective that some members of a group have begun and others have not.
@@ -245,6 +254,8 @@ class GraphEngine {
   firmware::Task run(End& end);
   void take(End& end, const nic::Completion& entry);
   void advance(End& end, Graph& graph);
+  /// What ends now.
+  void draw(End& end, const Work& work);
   void issue_ready(End& end, Graph& graph);
   /// A collective that is about to begin.
   struct Next {
@@ -253,6 +264,9 @@ class GraphEngine {
   };
   void issue(End& end, Graph& graph, const chakra::Node& node, const Next& next);
   void issue_by_type(End& end, Graph& graph, const chakra::Node& node, const Next& next);
+  [[nodiscard]] ComputeTime counted_in(const Graph& graph) const;
+  /// Those that a node lists, if they count.
+  [[nodiscard]] std::vector<chakra::KernelDemand> kernels_of(const Graph& graph, const chakra::Node& node) const;
   void issue_kernel(End& end, Graph& graph, const chakra::Node& node);
   /// The command stream for kernels of the node's stream.
   static std::uint32_t stream_of(End& end, const chakra::Node& node);
@@ -282,6 +296,7 @@ class GraphEngine {
   static void fill(End& end, const Call& call);
   [[nodiscard]] static std::int64_t wrong(const End& end, const Call& call);
   void start_custom(End& end, Graph& graph, const chakra::Node& node, const std::filesystem::path& prefix);
+  [[nodiscard]] MessageName message_of(const End& end, const Graph& graph, const chakra::Node& node) const;
   void issue_message(End& end, Graph& graph, const chakra::Node& node);
   void issue_memory(End& end, Graph& graph, const chakra::Node& node);
   GroupOf& add_group(const std::string& name, const std::vector<std::uint32_t>& members);
@@ -310,6 +325,7 @@ class GraphEngine {
   std::vector<std::unique_ptr<End>> ends_;
   std::vector<Messages*> messages_;  ///< by rank
   std::optional<BeginOrder> order_;
+  PhasesOf phases_of_;
   bool estimates_ = false;   ///< some kernel of which its operations alone are known
   bool had_short_ = false;   ///< a list of dimensions that ends before the network's
   bool left_out_ = false;    ///< dimensions behind the first four, of collectives without a list

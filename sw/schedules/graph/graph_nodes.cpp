@@ -152,6 +152,18 @@ std::uint32_t GraphEngine::stream_of(End& end, const Node& node) {
   return end.streams.try_emplace(node.stream(), next).first->second;
 }
 
+ComputeTime GraphEngine::counted_in(const Graph& graph) const {
+  // Implementations are written with durations, and the setting is for the trace.
+  const bool is_own = graph.parent != nullptr && config_.compute != ComputeTime::kDuration;
+  return is_own ? ComputeTime::kAuto : config_.compute;
+}
+
+std::vector<chakra::KernelDemand> GraphEngine::kernels_of(const Graph& graph, const Node& node) const {
+  const ComputeTime counted = counted_in(graph);
+  const bool lists = counted == ComputeTime::kAuto || counted == ComputeTime::kKernels;
+  return lists ? chakra::kernels_of(node) : std::vector<chakra::KernelDemand>();
+}
+
 void GraphEngine::issue_kernel(End& end, Graph& graph, const Node& node) {
   const std::uint32_t stream = config_.kernels > 1 ? stream_of(end, node) : kComputeStream;
   const std::int64_t cores = node.cores().value_or(0);
@@ -164,12 +176,8 @@ void GraphEngine::issue_kernel(End& end, Graph& graph, const Node& node) {
     command.cores = static_cast<std::uint32_t>(cores);
     end.rank->accelerator.submit(command);
   };
-  // Implementations are written with durations, and the setting is for the trace.
-  const bool is_own = graph.parent != nullptr && config_.compute != ComputeTime::kDuration;
-  const ComputeTime counted = is_own ? ComputeTime::kAuto : config_.compute;
-  const bool lists = counted == ComputeTime::kAuto || counted == ComputeTime::kKernels;
-  const std::vector<chakra::KernelDemand> kernels =
-      lists ? chakra::kernels_of(node) : std::vector<chakra::KernelDemand>();
+  const ComputeTime counted = counted_in(graph);
+  const std::vector<chakra::KernelDemand> kernels = kernels_of(graph, node);
   if (!kernels.empty()) {
     for (const chakra::KernelDemand& each : kernels) {
       accelerator::Command command = kernel_command(stream, each);
@@ -417,7 +425,7 @@ void GraphEngine::start_custom(End& end, Graph& graph, const Node& node, const s
   advance(end, started);
 }
 
-void GraphEngine::issue_message(End& end, Graph& graph, const Node& node) {
+MessageName GraphEngine::message_of(const End& end, const Graph& graph, const Node& node) const {
   const bool sends = node.type == NodeType::kSend;
   const std::int64_t own = end.rank->index;
   const char* const peer = sends ? "comm_dst" : "comm_src";
@@ -440,10 +448,14 @@ void GraphEngine::issue_message(End& end, Graph& graph, const Node& node) {
   }
   const std::int64_t from = sends ? own : other;
   const std::int64_t to = sends ? other : own;
-  const MessageName name{graph.instance, static_cast<int>(from), static_cast<int>(to), node.comm_tag(),
-                         need(*graph.window, node, node.comm_size(), "comm_size")};
+  return {graph.instance, static_cast<int>(from), static_cast<int>(to), node.comm_tag(),
+          need(*graph.window, node, node.comm_size(), "comm_size")};
+}
+
+void GraphEngine::issue_message(End& end, Graph& graph, const Node& node) {
+  const MessageName name = message_of(end, graph, node);
   const std::uint64_t token = remember(end, graph, node);
-  if (sends) {
+  if (node.type == NodeType::kSend) {
     end.messages->send(name, token);
   } else {
     end.messages->receive(name, token);

@@ -159,7 +159,7 @@ void Kfac::record(Probe& probe, int ranks) {
     const std::string process = "accelerator " + std::to_string(member.rank.index);
     member.probe = &probe;
     member.tracks = {probe.add_track(process, config_.schedule().row), probe.add_track(process, "broadcast"),
-                     probe.add_track(process, "exposed"), probe.add_track(process, "steps")};
+                     probe.add_track(process, "exposed"), probe.add_phases(process, "steps")};
   }
 }
 
@@ -190,7 +190,8 @@ Task Kfac::run(Member& member) {
   }
   member.began = member.rank.processor->now();
   if (profiles() && member.probe != nullptr) {
-    member.probe->slice(member.tracks[3], "profile", Time(), member.began);
+    member.probe->begin(member.tracks[3], "profile", Time());
+    member.probe->end(member.tracks[3], member.began);
   }
   if (!times_ && repeats_.left_out && longest_row_ > kRowToShorten) {
     times_.emplace(ranks_.size(), config_.equal_within);
@@ -254,13 +255,14 @@ void Kfac::end_stage(Member& member, const KfacStage& stage) {
     if (member.probe != nullptr) {
       constexpr std::array<const char*, kKfacTraffics> kNames = {"waits for gradients", "waits for factors",
                                                                  "waits for inverses", "waits for an earlier step"};
-      member.probe->slice(member.tracks[2], kNames[t], from, from + stood);
+      member.probe->slice(member.tracks[2], {.what = kNames[t], .from = from, .to = from + stood});
     }
   }
   if (stage.behind_metrics) {
     const Time averaging = config_.metrics_wait();
     const Time from = now - computed;
-    if (member.probe != nullptr) member.probe->slice(member.tracks[2], "averages metrics", from, from + averaging);
+    if (member.probe != nullptr)
+      member.probe->slice(member.tracks[2], {.what = "averages metrics", .from = from, .to = from + averaging});
     member.parts[index(KfacPart::kForwardBackward)] += averaging;
     computed = computed - averaging;
   }
@@ -279,8 +281,8 @@ void Kfac::end_step(Member& member, std::size_t position) {
   }
   if (member.probe != nullptr) {
     const std::string as_well = ended.also > 0 ? ", then " + std::to_string(ended.also) + " left out" : "";
-    member.probe->slice(member.tracks[3], "step " + std::to_string(ended.number + 1) + as_well, member.step_began,
-                        member.last_end);
+    member.probe->begin(member.tracks[3], "step " + std::to_string(ended.number + 1) + as_well, member.step_began);
+    member.probe->end(member.tracks[3], member.last_end);
   }
   member.latest.emplace_back(member.last_end - member.step_began, member.parts);
   if (member.latest.size() > KfacStepTimes::kMostSteps) member.latest.pop_front();
@@ -366,12 +368,27 @@ Task Kfac::transfer(Member& member, const KfacMessage& message, KfacMessageTimes
   transfer.to = processor.now();
   if (times != nullptr) times->to = transfer.to;
   if (times_) times_->sent(static_cast<std::size_t>(member.index), from, transfer.to);
-  if (member.probe != nullptr) {
-    member.probe->slice(member.tracks[is_broadcast(message)], message.name, from, processor.now());
-  }
+  if (member.probe != nullptr) draw(member, message, from);
   firmware::Counter& arrived = member.arrived[index(message.traffic)];
   member.rank.accelerator.signal(static_cast<std::uint32_t>(index(message.traffic)), arrived.value() + 1);
   arrived.increment();
+}
+
+void Kfac::draw(const Member& member, const KfacMessage& message, Time from) const {
+  constexpr std::array<std::string_view, 6> kOperations = {"AllReduce", "ReduceScatter", "AllGather",
+                                                           "SendRecv",  "Broadcast",     "AllGather"};
+  const KfacSite site = site_of(member, message);
+  const auto traffic = static_cast<std::uint32_t>(index(message.traffic));
+  const std::string process = "accelerator " + std::to_string(member.rank.index);
+  member.probe->slice(member.tracks[is_broadcast(message)],
+                      {.what = message.name,
+                       .from = from,
+                       .to = member.rank.processor->now(),
+                       .kind = SliceKind::kCollective,
+                       .operation = kOperations[static_cast<std::size_t>(message.collective)],
+                       .bytes = static_cast<std::int64_t>(message.bytes),
+                       .ranks = site.group != nullptr ? site.group->size() : 0,
+                       .leads = arrow_id(process, traffic, member.arrived[traffic].value() + 1)});
 }
 
 KfacSite Kfac::site_of(const Member& member, const KfacMessage& message) const {

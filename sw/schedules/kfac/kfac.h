@@ -193,6 +193,8 @@ class Kfac {
   firmware::Task transfer(Member& member, const KfacMessage& message, KfacMessageTimes* times);
   /// Its communicators, which the schedule's messages ask for.
   void connect(const collectives::Communicator::Config& collectives);
+  /// A message that ends now.
+  void draw(const Member& member, const KfacMessage& message, Time from) const;
   [[nodiscard]] KfacSite site_of(const Member& member, const KfacMessage& message) const;
   firmware::Task collect(Member& member, const KfacSite& site, const KfacMessage& message);
   firmware::Task gather_sparse(Member& member, const KfacLayout::Sparse& message);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What weft run of an analytical network reports of its ends, and its timeline. Runs the binary.
 #include <gtest/gtest.h>
-#include <zlib.h>
 
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 
 #include "tests/support/cli.h"
+#include "tests/support/perfetto.h"
 
 namespace weft {
 namespace {
@@ -15,19 +15,8 @@ namespace {
 using nlohmann::json;
 using test::BadInput;
 using test::CliTest;
+using test::PerfettoTrace;
 using test::Ran;
-
-std::string read_gzip(const std::filesystem::path& file) {
-  gzFile stream = gzopen(file.c_str(), "rb");
-  EXPECT_NE(stream, nullptr) << file;
-  std::string text;
-  char buffer[4096];
-  for (int count = 0; (count = gzread(stream, buffer, sizeof buffer)) > 0;) {
-    text.append(buffer, static_cast<std::size_t>(count));
-  }
-  gzclose(stream);
-  return text;
-}
 
 /// Two ends, 1 GB/s and no latencies. End 0 computes 4 us, then sends 2,000 bytes, beside which it computes 3 us; a
 /// load of remote memory of 5 us is its last. End 1 waits for the message from the start and computes 1 us after it.
@@ -142,24 +131,18 @@ TEST_F(AnalyticalRunCli, TellsPeopleTheMeanAndTheWorstEnd) {
 
 TEST_F(AnalyticalRunCli, DrawsATimelineOfTheFirstEnds) {
   const json ran = summary();
-  EXPECT_EQ(ran["timeline"], "timeline.json.gz");
-  std::map<std::string, json> slices;
-  std::map<std::pair<int, int>, std::string> rows;
-  std::set<std::string> processes;
-  const json drawn = json::parse(read_gzip(folder_ / "work/out/p/timeline.json.gz"));
-  for (const json& event : drawn["traceEvents"]) {
-    if (event["ph"] == "X") slices[event["name"]] = event;
-    if (event["name"] == "process_name") processes.insert(event["args"]["name"]);
-    if (event["name"] == "thread_name") rows[{event["pid"], event["tid"]}] = event["args"]["name"];
-  }
-  EXPECT_EQ(processes, (std::set<std::string>{"end 0", "end 1"}));
-  const auto expect_slice = [&](const std::string& name, const std::string& row, double from_us, double length_us) {
+  EXPECT_EQ(ran["timeline"], "timeline.pftrace.gz");
+  const PerfettoTrace trace(test::read_packed(folder_ / "work/out/p/timeline.pftrace.gz"));
+  EXPECT_EQ(trace.processes(), (std::vector<std::string>{"end 0", "end 1"}));
+  std::map<std::string, test::PerfettoSlice> slices;
+  for (const test::PerfettoSlice& slice : trace.slices()) slices[slice.name] = slice;
+  const auto expect_slice = [&](const std::string& name, const std::string& row, std::int64_t from_us,
+                                std::int64_t length_us) {
     SCOPED_TRACE(name);
     ASSERT_TRUE(slices.contains(name));
-    const json& slice = slices[name];
-    EXPECT_EQ((rows[{slice["pid"], slice["tid"]}]), row);
-    EXPECT_DOUBLE_EQ(slice["ts"].get<double>(), from_us);
-    EXPECT_DOUBLE_EQ(slice["dur"].get<double>(), length_us);
+    EXPECT_EQ(slices[name].row, row);
+    EXPECT_EQ(slices[name].from, 1000 * from_us);
+    EXPECT_EQ(slices[name].length(), 1000 * length_us);
   };
   EXPECT_EQ(slices.size(), 6U);
   expect_slice("first", "compute nodes", 0, 4);
@@ -175,13 +158,12 @@ TEST_F(AnalyticalRunCli, DrawsATimelineOfTheFirstEnds) {
 TEST_F(AnalyticalRunCli, TimelineOptionsAreThoseOfAMachine) {
   const json none = summary("--timeline-ranks 0 --out none");
   EXPECT_EQ(none["timeline"], nullptr);
-  EXPECT_FALSE(std::filesystem::exists(folder_ / "work/none/timeline.json.gz"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "work/none/timeline.pftrace.gz"));
   EXPECT_FALSE(std::filesystem::exists(folder_ / "work/none/timeline.svg"));
-  const json one = summary("--timeline-ranks 1 --timeline mine.json.gz --out one");
-  EXPECT_EQ(one["timeline"], "mine.json.gz");
-  const std::string drawn = read_gzip(folder_ / "work/mine.json.gz");
-  EXPECT_NE(drawn.find("end 0"), std::string::npos);
-  EXPECT_EQ(drawn.find("end 1"), std::string::npos);
+  const json one = summary("--timeline-ranks 1 --timeline mine.pftrace --out one");
+  EXPECT_EQ(one["timeline"], "mine.pftrace");
+  const PerfettoTrace drawn(test::read_file(folder_ / "work/mine.pftrace"));
+  EXPECT_EQ(drawn.processes(), std::vector<std::string>{"end 0"});
   // Drawing changes nothing.
   EXPECT_EQ(one["simulator"]["digest"], none["simulator"]["digest"]);
 }
@@ -240,7 +222,7 @@ TEST_F(AnalyticalRunCli, RefusesWhatOnlyAMachineHas) {
            {"data", "--data", {"--data: expected nothing, since an analytical network moves no bytes"}},
            {"a seed", "--seed 1", {"--seed: expected nothing"}},
            {"a timeline in a file",
-            "--timeline ../small.json/t.json.gz",
+            "--timeline ../small.json/t.pftrace",
             {"--timeline: expected a file that can be written"}},
            {"too many ends", "--timeline-ranks 2000000", {"--timeline-ranks"}}}) {
     const std::string arguments = run + bad.arguments;

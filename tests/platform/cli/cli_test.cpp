@@ -199,7 +199,7 @@ TEST_F(CliTest, RunWritesItsResults) {
   EXPECT_EQ(ran.err, "");
   const json printed = json::parse(ran.out);
   EXPECT_EQ(printed, json::parse(read_file(folder_ / "work/results/summary.json")));
-  EXPECT_TRUE(fs::exists(folder_ / "work/results/timeline.json.gz"));
+  EXPECT_TRUE(fs::exists(folder_ / "work/results/timeline.pftrace.gz"));
 
   EXPECT_EQ(printed["platform"], "small");
   EXPECT_EQ(printed["accelerators"], 4);
@@ -269,7 +269,7 @@ TEST_F(CliTest, RunIsTheSameTwice) {
   EXPECT_EQ(a["simulator"]["digest"], b["simulator"]["digest"]);
   EXPECT_EQ(a["steps_us"], b["steps_us"]);
   EXPECT_EQ(a["timeline"], nullptr);
-  EXPECT_FALSE(fs::exists(folder_ / "work/a/timeline.json.gz"));
+  EXPECT_FALSE(fs::exists(folder_ / "work/a/timeline.pftrace.gz"));
 }
 
 TEST_F(CliTest, RunNamesItsFolderAfterThePlatform) {

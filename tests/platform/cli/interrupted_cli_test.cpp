@@ -47,7 +47,7 @@ TEST_F(InterruptedCli, ASignalKeepsWhatARunHasFinished) {
     const fs::path work = folder_ / "work";
     EXPECT_EQ(names_in(work), (std::vector<std::string>{"out", "waves.vcd"}));
     const fs::path out = work / "out" / "llama3-8b-fsdp-64xh100";
-    EXPECT_TRUE(is_whole_gzip(out / "timeline.json.gz"));
+    EXPECT_TRUE(is_whole_timeline(out / "timeline.pftrace.gz"));
     const json summary = json::parse(read_file(out / "summary.json"));
     EXPECT_EQ(summary["partial"]["ended_by"], name);
     EXPECT_GT(summary["simulated_us"], 0);

@@ -49,7 +49,7 @@ class ReplacedResultsCli : public test::CliTest {
   static std::vector<Written> commands() {
     return {{"platform", "import astra-sim --network ../network.yml --system ../system.json --workload ../ddp --out @",
              "p.json"},
-            {"timeline", "run ../small.json --out r --timeline @", "t.json.gz"},
+            {"timeline", "run ../small.json --out r --timeline @", "t.pftrace"},
             {"waveform", "collective ../small.json --op all_reduce --bytes 1KiB --vcd-scope 'network.leaf0*' --vcd @",
              "w.vcd"},
             {"trace", "trace convert ../ddp.0.json @", "w.et"},

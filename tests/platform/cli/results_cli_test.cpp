@@ -6,7 +6,6 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <array>
@@ -55,14 +54,14 @@ TEST_F(ResultsCli, FourRunsOfOneNameDoNotMix) {
       << errors;
   const fs::path out = folder_ / "work" / "out" / "small";
   EXPECT_EQ(names_in(out), (std::vector<std::string>{"config.json", "links.csv", "network.svg", "summary.json",
-                                                     "timeline.json.gz", "timeline.svg"}));
-  EXPECT_TRUE(is_whole_gzip(out / "timeline.json.gz"));
+                                                     "timeline.pftrace.gz", "timeline.svg"}));
+  EXPECT_TRUE(is_whole_timeline(out / "timeline.pftrace.gz"));
   const json summary = json::parse(read_file(out / "summary.json"));
   const json config = json::parse(read_file(out / "config.json"));
   const std::string sequence = std::to_string(config["values"]["workload.sequence"]["value"].get<int>());
   EXPECT_TRUE(whole.contains(sequence));
   ASSERT_EQ(weft("run ../small.json --out ../alone --set workload.sequence=" + sequence).code, 0);
-  for (const char* name : {"config.json", "links.csv", "network.svg", "timeline.svg", "timeline.json.gz"}) {
+  for (const char* name : {"config.json", "links.csv", "network.svg", "timeline.svg", "timeline.pftrace.gz"}) {
     EXPECT_TRUE(read_file(out / name) == read_file(folder_ / "alone" / name)) << name;
   }
   const json alone = json::parse(read_file(folder_ / "alone" / "summary.json"));
@@ -71,19 +70,20 @@ TEST_F(ResultsCli, FourRunsOfOneNameDoNotMix) {
 
 /// Who comes second learns who is there; who was killed locks nobody out.
 TEST_F(ResultsCli, APlaceNamesWhoHasIt) {
-  const pid_t run = start_long({"run", "llama3-8b-fsdp-64xh100", "--out", "mine", "--timeline", "t.gz"});
+  const pid_t run = start_long({"run", "llama3-8b-fsdp-64xh100", "--out", "mine", "--timeline", "t.pftrace"});
   const std::string who = "which process " + std::to_string(run) + " since 20";
   for (const auto& [arguments, option] : std::vector<std::pair<std::string, std::string>>{
            {"run ../small.json --out mine", "--out: expected a folder that no other command writes to, got \"mine\", "},
-           {"run ../small.json --out other --timeline t.gz",
+           {"run ../small.json --out other --timeline t.pftrace",
             "--timeline: expected a file that no other command writes to, got "}}) {
     const Ran second = weft(arguments);
     EXPECT_EQ(second.code, 2);
     EXPECT_EQ(second.out, "");
     EXPECT_NE(second.err.find(option), std::string::npos) << second.err;
     EXPECT_NE(second.err.find(who), std::string::npos) << second.err;
-    EXPECT_NE(second.err.find(": weft run llama3-8b-fsdp-64xh100 --out mine --timeline t.gz has; wait for it, or give"),
-              std::string::npos)
+    EXPECT_NE(
+        second.err.find(": weft run llama3-8b-fsdp-64xh100 --out mine --timeline t.pftrace has; wait for it, or give"),
+        std::string::npos)
         << second.err;
   }
   EXPECT_EQ(weft("run ../small.json --out other").code, 0);
@@ -116,9 +116,9 @@ TEST_F(ResultsCli, WhatCannotBeWrittenIsKnownBeforeTheRun) {
        "run ../small.json --timeline ../inside",
        {"--timeline: ", "../inside", "Is a directory"}},
       {"timeline of nothing",
-       "run ../small.json --timeline t.gz --timeline-ranks 0",
+       "run ../small.json --timeline t.pftrace --timeline-ranks 0",
        {"--timeline: expected --timeline-ranks of at least 1", "got 0"}},
-      {"timeline in a file", "run ../small.json --timeline ../file/t.gz", {"--timeline: ", "Not a directory"}},
+      {"timeline in a file", "run ../small.json --timeline ../file/t.pftrace", {"--timeline: ", "Not a directory"}},
       {"wave is a folder",
        "run ../small.json --vcd ../inside --vcd-scope '*'",
        {"--vcd: ", "../inside", "Is a directory"}},
@@ -233,7 +233,7 @@ TEST_F(ResultsCli, OutputThatCannotBeWrittenIsAnError) {
   const Ran closed = weft("run ../small.json --out ../closed >&-");
   EXPECT_EQ(closed.code, 1);
   EXPECT_EQ(closed.err, "weft: cannot write standard output: Bad file descriptor\n");
-  EXPECT_TRUE(is_whole_gzip(folder_ / "closed" / "timeline.json.gz"));
+  EXPECT_TRUE(is_whole_timeline(folder_ / "closed" / "timeline.pftrace.gz"));
 }
 
 /// As on a full disk, found in the middle of a run.

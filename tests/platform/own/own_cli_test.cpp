@@ -121,7 +121,7 @@ TEST_F(OwnCli, AKindRunsAndIsWrittenLikeOthers) {
   EXPECT_NE(ran.out.find("mine: 4 steps of my own"), std::string::npos) << ran.out;
   EXPECT_NE(ran.out.find("last step ends"), std::string::npos) << ran.out;
   for (const char* file :
-       {"summary.json", "config.json", "links.csv", "network.svg", "timeline.json.gz", "timeline.svg"}) {
+       {"summary.json", "config.json", "links.csv", "network.svg", "timeline.pftrace.gz", "timeline.svg"}) {
     EXPECT_TRUE(is_there(std::string("out/") + file)) << file;
   }
   const json summary = read("out/summary.json");

@@ -261,10 +261,17 @@ TEST(Switch, KeepsOrderAndLosesNothingUnderStalls) {
 class NotingProbe final : public Probe {
  public:
   int add_track(const std::string& process, const std::string& thread) override {
+    ADD_FAILURE() << "of " << process << ", " << thread << " not all are to be drawn";
+    return -1;
+  }
+  int add_phases(const std::string& process, const std::string& thread) override { return add_track(process, thread); }
+  int add_rival(const std::string& process, const std::string& thread) override {
     tracks.push_back(process + ", " + thread);
     return static_cast<int>(tracks.size()) - 1;
   }
-  void slice(int /*track*/, std::string_view /*what*/, Time /*from*/, Time /*to*/) override {}
+  void slice(int /*track*/, const ProbeSlice& /*slice*/) override {}
+  void begin(int /*track*/, std::string_view /*what*/, Time /*at*/) override {}
+  void end(int /*track*/, Time /*at*/) override {}
   void leave_out(Time /*at*/, Time /*span*/) override {}
   void counter(int track, std::string_view /*name*/, Time at, double value) override {
     EXPECT_EQ(track, 0);

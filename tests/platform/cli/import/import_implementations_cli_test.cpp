@@ -215,7 +215,7 @@ TEST_F(ImportImplementations, AReplayReadsDurationsAlone) {
   EXPECT_EQ(weft("trace check w").code, 1);
   EXPECT_EQ(weft("trace check w --system ../system.json").code, 0);
   ASSERT_EQ(import().code, 0);
-  const Ran ran = weft("run p.json --json --timeline t.json");
+  const Ran ran = weft("run p.json --json --timeline t.pftrace");
   ASSERT_EQ(ran.code, 0) << ran.err;
   const json finish = json::parse(ran.out)["finish_ns"];
   EXPECT_EQ(finish[0], 8000);

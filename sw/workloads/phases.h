@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace weft::workloads {
+
+/// The phases that a compute node of a generated training step is in, by its name, the outermost first: "step 1",
+/// "forward, microbatch 0" and "layer 3". Empty for other nodes.
+std::vector<std::string> phases_of(std::string_view node);
+
+}  // namespace weft::workloads
