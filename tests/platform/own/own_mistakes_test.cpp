@@ -102,7 +102,7 @@ TEST_F(OwnMistakes, MessagesThatNobodyReceivesAreReported) {
   const json ran =
       weft_json("collective ../small.json --op all_gather --algorithm forgetful --bytes 64KiB --no-warmup");
   EXPECT_EQ(ran["warnings"],
-            json::array({"all forgetful: 4 of 4 members never received 4 messages that others wrote to "
+            json::array({"collectives forgetful: 4 of 4 members never received 4 messages that others wrote to "
                          "them (Mesh::Member::received)"}));
 }
 

@@ -106,9 +106,10 @@ TEST_F(OwnParts, TheFileThatHidesTheCataloguesIsNamed) {
   write("connectx-7.json", R"({"kind": "link", "source": "mine", "fields": {}})");
   const Ran ran = weft("run ../ring.json --set nic=connectx-7");
   EXPECT_EQ(ran.code, 2);
-  EXPECT_NE(ran.err.find("got \"connectx-7\", which is of kind link in " + (folder_ / "connectx-7.json").string() +
-                         ", which hides the catalogue's of that name"),
-            std::string::npos)
+  EXPECT_NE(
+      ran.err.find("got \"connectx-7\", which is of kind link in ../connectx-7.json, which hides the catalogue's of "
+                   "that name"),
+      std::string::npos)
       << ran.err;
   const Ran ending = weft("run ../ring.json --set nic=my-nic.json");
   EXPECT_NE(ending.err.find("got \"my-nic.json\": a part is named without .json"), std::string::npos) << ending.err;
@@ -117,10 +118,6 @@ TEST_F(OwnParts, TheFileThatHidesTheCataloguesIsNamed) {
 TEST_F(OwnParts, AFolderThatIsNotThereIsSaidToBeAbsent) {
   const Ran parts = run("WEFT_PATH=nosuch " WEFT_BINARY " parts");
   EXPECT_EQ(parts.err, "weft: WEFT_PATH: expected folders separated by colons, got \"nosuch\", which is not there\n");
-  const Ran created = weft("new sub/dir/x.json --from dgx-h100");
-  EXPECT_EQ(created.code, 2);
-  EXPECT_EQ(created.err,
-            "weft: sub/dir/x.json: expected the name of a new file, got one in a folder that is not there\n");
 }
 
 /// Beside what WEFT_DATA has the rest is found.
