@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "hw/core/config/own_fields.h"
 #include "hw/fabric/credit_loop.h"
 #include "hw/fabric/implementations.h"
 #include "hw/fabric/switch/switch_model.h"
@@ -54,8 +55,10 @@ Fabric::Fabric(sc_core::sc_module_name name, std::shared_ptr<const Plan> plan, D
       own.reduction.implementation = ReductionEngine::Config().implementation;
     if (!is_chosen(chosen.arbiter.switches, node.name)) own.arbiter.implementation = ArbiterConfig().implementation;
     if (own.buffer.headroom == Bytes()) own.buffer.headroom = fitting_headroom(config(), links);
+    const SwitchModel& model = model_of(own);
     switches_.push_back(
-        model_of(own).make({node.name, own, dispatcher, packets, plan_->routes()[i], links, stall, joined}));
+        made(model.make({node.name, own, dispatcher, packets, plan_->routes()[i], links, stall, joined}),
+             plan_->path() + ".switch.implementation", model.name));
   }
   for (std::size_t i = 0; i < switches_.size(); ++i) {
     for (std::size_t p = 0; p < network.switches[i].ports.size(); ++p) {

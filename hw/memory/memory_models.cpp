@@ -12,6 +12,8 @@
 namespace weft::memory {
 namespace {
 
+constexpr const char* kMemoryModel = "model of memory";
+
 /// Of peaks: data sheets round.
 bool is_peak(Rate rate, double peak) {
   constexpr double kTolerance = 0.01;
@@ -86,14 +88,14 @@ MemoryModel bank_memory() {
 }
 
 Registry<MemoryModel>& registry() {
-  static Registry<MemoryModel> all("model of memory", {stream_memory, bank_memory});
+  static Registry<MemoryModel> all(kMemoryModel, {stream_memory, bank_memory});
   return all;
 }
 
 }  // namespace
 
 void provide(MemoryModel model) {
-  provide_beside<HbmConfig>(registry(), std::move(model));
+  provide_beside<HbmConfig>(registry(), std::move(model), kMemoryModel, "accelerator.hbm");
 }
 
 const Registry<MemoryModel>& memory_models() {

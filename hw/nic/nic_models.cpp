@@ -8,6 +8,8 @@
 namespace weft::nic {
 namespace {
 
+constexpr const char* kNicModel = "model of network interface";
+
 NicModel modelled_nic() {
   NicModel model;
   model.name = "model";
@@ -21,14 +23,14 @@ NicModel modelled_nic() {
 }
 
 Registry<NicModel>& known_models() {
-  static Registry<NicModel> all("model of network interface", {modelled_nic});
+  static Registry<NicModel> all(kNicModel, {modelled_nic});
   return all;
 }
 
 }  // namespace
 
 void provide(NicModel model) {
-  provide_beside<NicConfig>(known_models(), std::move(model));
+  provide_beside<NicConfig>(known_models(), std::move(model), kNicModel, "nic");
 }
 
 const Registry<NicModel>& nic_models() {

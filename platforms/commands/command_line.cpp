@@ -27,14 +27,30 @@ namespace {
 /// libsystemc brings main() and prints a banner before it calls sc_main(), unless told so by the environment.
 [[maybe_unused]] const int no_banner = setenv("SC_COPYRIGHT_MESSAGE", "DISABLE", 0);
 
+/// What leaves sc_main() as an exception, such as a registration that is refused, comes back as a report to be shown:
+/// it is a line like any other error.
+bool is_uncaught(const sc_core::sc_report& report, sc_core::sc_actions actions) {
+  if (report.get_severity() < sc_core::SC_ERROR || (actions & sc_core::SC_THROW) != 0) return false;
+  const bool is_exception = std::string_view(report.get_msg_type()) == sc_core::SC_ID_SIMULATION_UNCAUGHT_EXCEPTION_;
+  print_error((is_exception ? "" : std::string(report.get_msg_type()) + ": ") + report.get_msg());
+  return true;
+}
+
 /// SystemC's own reports: errors are thrown, warnings are a line on stderr, the rest is not for users.
 void on_report(const sc_core::sc_report& report, const sc_core::sc_actions& actions) {
   if (report.get_severity() == sc_core::SC_WARNING) {
     print_warnings({std::string(report.get_msg_type()) + ": " + report.get_msg()});
   }
+  if (is_uncaught(report, actions)) return;
   constexpr sc_core::sc_actions kQuiet = ~(sc_core::SC_DISPLAY | sc_core::SC_LOG | sc_core::SC_ABORT);
   sc_core::sc_report_handler::default_handler(report, actions & kQuiet);
 }
+
+/// Before command_line() is called, when users register what is theirs.
+void on_early_report(const sc_core::sc_report& report, const sc_core::sc_actions& actions) {
+  if (!is_uncaught(report, actions)) sc_core::sc_report_handler::default_handler(report, actions);
+}
+[[maybe_unused]] const int early = (sc_core::sc_report_handler::set_handler(on_early_report), 0);
 
 int fail(ExitCode code, const std::string& text) {
   print_error(text);

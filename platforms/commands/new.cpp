@@ -92,7 +92,9 @@ int write(const NewOptions& options) {
     const std::system_error failure(error, std::generic_category(), "cannot write " + options.file);
     if (is_full(failure)) throw failure;
     throw UsageError(options.file + ": expected the name of a new file, got " +
-                     (error == EEXIST ? "one that is there, which is left as it is" : std::strerror(error)));
+                     (error == EEXIST   ? "one that is there, which is left as it is"
+                      : error == ENOENT ? "one in a folder that is not there"
+                                        : std::strerror(error)));
   }
   if (options.json) {
     print_json({{"file", options.file}, {"from", options.from}});

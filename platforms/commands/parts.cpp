@@ -4,17 +4,24 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "platforms/cli/listing.h"
 #include "platforms/cli/output.h"
 #include "platforms/commands/command.h"
 #include "platforms/config/catalogue.h"
+#include "platforms/config/document.h"
 #include "platforms/config/part_sources.h"
 #include "platforms/config/text.h"
+#include "platforms/jobs/job_kind.h"
+#include "platforms/machine/machine.h"
 #include "platforms/results/format.h"
+#include "sw/analytical/config.h"
 #include "traces/nearest_names.h"
 
 namespace weft::platforms {
@@ -117,6 +124,77 @@ std::string fields_text(const Part& part, const std::vector<PartField>& fields) 
   return lines;
 }
 
+/// Looks for the places of a platform that take parts of a kind, and reads one there as a platform would.
+class PartReader final : public FieldVisitor {
+ public:
+  explicit PartReader(const Part& part) : part_(part) {}
+
+  /// Throws what is wrong with the part in the first place that takes its kind, unless another place takes it.
+  void finish() const {
+    if (is_read_) return;
+    if (error_) throw *error_;
+    throw InputError(part_.file, "kind", "one of " + join(std::vector<std::string>(kinds_.begin(), kinds_.end()), ", "),
+                     in_quotes(part_.kind));
+  }
+
+ protected:
+  void scalar(std::string_view, std::string_view, const Scalar&, Range) override {}
+  void nested(std::string_view, std::string_view, std::string_view kind, const Fields& fields) override {
+    kinds_.emplace(kind);
+    if (kind == part_.kind && !is_read_) read(fields);
+    fields(*this);
+  }
+  void list(std::string_view, std::string_view, const ListRef& member) override {
+    if (member.fields == nullptr) return;
+    member.resize(1);  // it is a copy that is visited
+    member.fields(0, *this);
+  }
+
+ private:
+  struct Place {
+    const Fields& each;
+    template <typename Visitor>
+    void fields(Visitor&& visit) {
+      each(visit);
+    }
+  };
+
+  void read(const Fields& fields) {
+    Catalogue catalogue;
+    catalogue.search_first(".");
+    const ordered_json platform = {{"place", part_.name}};
+    Document document = Document::from_text(platform.dump(), part_.name, {}, std::move(catalogue));
+    try {
+      Place place{fields};
+      document.root().read_part("place", place, part_.kind);
+      document.check_unused();
+      is_read_ = true;
+    } catch (const InputError& error) {
+      if (!error_) error_ = error;
+    }
+  }
+
+  const Part& part_;
+  std::set<std::string> kinds_;
+  std::optional<InputError> error_;
+  bool is_read_ = false;
+};
+
+/// Throws InputError for a part that no platform could have.
+void check_part(const Part& part) {
+  PartReader reader(part);
+  FieldVisitor& visitor = reader;
+  MachineConfig machine;
+  machine.fields(visitor);
+  for (const JobKind& kind : job_kinds()) {
+    AnyConfig config = kind.config;
+    config.fields(visitor);
+  }
+  analytical::AnalyticalConfig network;
+  visitor("analytical", network);
+  reader.finish();
+}
+
 int show_part(const ShowOptions& options) {
   Catalogue catalogue;
   catalogue.search_first(".");
@@ -128,6 +206,7 @@ int show_part(const ShowOptions& options) {
                      near.question());
   }
   const std::vector<PartField> fields = fields_of(catalogue, *part);
+  check_part(*part);
   if (!options.json) {
     print(fmt::format("{}, {}\n\n{}\n\n{}\n\n{}", part->name, part->kind, wrapped(part->source, 0), part->file,
                       fields_text(*part, fields)));

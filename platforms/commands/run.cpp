@@ -224,6 +224,9 @@ int run_machine(const RunOptions& options, Platform& platform) {
                           {"simulated_us", to_us(end + left_out.time())}};
   summary["partial"] = partial_json(interrupted);
   summary.update(interrupted ? job->finished() : job->summary());
+  // A kind need not say itself what its wrong() finds.
+  const std::int64_t wrong = interrupted ? -1 : job->wrong();
+  if (!interrupted && !summary.contains("wrong")) summary["wrong"] = wrong >= 0 ? ordered_json(wrong) : ordered_json();
   summary["links"] = link_summary(machine, span, links_since);
   summary["memory"] = memory_summary(machine, span, since);
   summary["counters"] = counter_summary(machine, span, since);
@@ -285,6 +288,9 @@ int run_machine(const RunOptions& options, Platform& platform) {
   std::optional<KernelTimes> kernels;
   if (!interrupted) {
     told = job->text();
+    if (wrong >= 0 && told.find("wrong elements") == std::string::npos) {
+      told += fmt::format("wrong elements {:>20}\n", wrong);
+    }
     remarks_on_links = link_remarks(machine);
     // From here on the machine's counters and its time are of what comes after the run.
     if (!waves) kernels = measure_kernels_alone(machine, since);
@@ -316,7 +322,7 @@ int run_machine(const RunOptions& options, Platform& platform) {
                       (out / "summary.json").string(),
                       (probe ? " and " + timeline.string() : "") + (waves ? " and " + waves->file().string() : "")));
   }
-  return job->wrong() > 0 ? kFailed : kDone;
+  return wrong > 0 ? kFailed : kDone;
 }
 
 int run(const RunOptions& options) {

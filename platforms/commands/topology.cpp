@@ -14,6 +14,7 @@
 #include "platforms/cli/platform_options.h"
 #include "platforms/cli/progress.h"
 #include "platforms/cli/result_files.h"
+#include "platforms/commands/analytical/platform.h"
 #include "platforms/commands/command.h"
 #include "platforms/machine/platform.h"
 #include "platforms/results/format.h"
@@ -133,6 +134,10 @@ std::vector<std::string> write_pictures(const Network& network, const fs::path& 
 }
 
 int run(const TopologyOptions& options) {
+  if (is_analytical(options.platform)) {
+    throw UsageError(options.platform.platform +
+                     ": expected a machine of modules, whose networks weft topology draws, got an analytical network");
+  }
   Platform platform(options.platform);
   platform.ignore_workload();
   platform.document().check_unused();

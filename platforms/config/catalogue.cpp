@@ -14,6 +14,7 @@
 #include "platforms/config/input_error.h"
 #include "platforms/config/part_sources.h"
 #include "platforms/config/text.h"
+#include "traces/files/data_path.h"
 
 namespace weft::platforms {
 namespace {
@@ -85,7 +86,8 @@ std::string Part::place(std::string_view path) const {
   return file + ":" + std::to_string(lines[element]);
 }
 
-Catalogue::Catalogue() : folder_(default_folder()) {
+Catalogue::Catalogue() {
+  for (const fs::path& directory : traces::data_directories()) folders_.push_back(directory / "parts");
   const char* variable = std::getenv("WEFT_PATH");
   if (variable == nullptr) return;
   std::istringstream list(variable);
@@ -93,20 +95,12 @@ Catalogue::Catalogue() : folder_(default_folder()) {
     if (folder.empty()) continue;
     std::error_code error;
     if (!fs::is_directory(folder, error)) {
-      throw InputError("WEFT_PATH", "", "folders separated by colons", in_quotes(folder));
+      throw InputError(
+          "WEFT_PATH", "", "folders separated by colons",
+          in_quotes(folder) + (fs::exists(folder, error) ? ", which is no folder" : ", which is not there"));
     }
     own_.emplace_back(folder);
   }
-}
-
-fs::path Catalogue::default_folder() {
-  std::error_code error;
-  const fs::path executable = fs::read_symlink("/proc/self/exe", error);
-  if (!error) {
-    fs::path installed = executable.parent_path().parent_path() / "share" / "weft" / "parts";
-    if (fs::is_directory(installed, error)) return installed;
-  }
-  return WEFT_PARTS_SOURCE_DIR;
 }
 
 void Catalogue::search_first(const fs::path& folder) {
@@ -125,8 +119,11 @@ const Part* Catalogue::find(std::string_view name) {
     const json object = load_own_json((folder / file).string(), "a part");
     if (is_part(object)) part = read_part(text, folder / file, object);
   }
-  const fs::path listed = folder_ / file;
-  const bool is_listed = fs::exists(listed, error);
+  fs::path listed;
+  for (const fs::path& folder : folders_) {
+    if (listed.empty() && fs::exists(folder / file, error)) listed = folder / file;
+  }
+  const bool is_listed = !listed.empty();
   if (part != nullptr) {
     if (is_listed && !fs::equivalent(part->file, listed, error)) part->hidden = listed.string();
   } else if (is_listed) {
@@ -139,7 +136,15 @@ const Part* Catalogue::find(std::string_view name) {
 
 std::vector<std::string> Catalogue::names(std::string_view kind) {
   std::set<std::string> listed;
-  add_names(folder_, listed);
+  std::string looked;
+  for (const fs::path& folder : folders_) {
+    add_names(folder, listed);
+    looked += (looked.empty() ? "" : ", ") + folder.string();
+  }
+  if (listed.empty()) {
+    throw UsageError("the catalogue has no parts: looked in " + looked +
+                     "; set WEFT_DATA to the folder of an installed share/weft");
+  }
   std::set<std::string> all = listed;
   for (const fs::path& folder : own_) add_names(folder, all);
   std::vector<std::string> names;

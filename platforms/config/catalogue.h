@@ -41,14 +41,11 @@ struct Part {
 /// own in other folders, which are searched first. A part is read when it is first named.
 class Catalogue {
  public:
-  /// The folders that WEFT_PATH lists, with a colon between, and the catalogue. Throws InputError for one that is none.
+  /// The folders that WEFT_PATH lists, with a colon between, and the catalogue: `parts` in traces::data_directories().
+  /// Throws InputError for one that is none.
   Catalogue();
   /// A catalogue in another folder, without own parts.
-  explicit Catalogue(std::filesystem::path folder) : folder_(std::move(folder)) {}
-
-  /// ../share/weft/parts beside the folder of the executable, if it is there; else the source tree that Weft was built
-  /// from.
-  static std::filesystem::path default_folder();
+  explicit Catalogue(std::filesystem::path folder) : folders_{std::move(folder)} {}
 
   /// Own parts lie there, too: it is searched before all other folders. Files that are no parts are passed over.
   void search_first(const std::filesystem::path& folder);
@@ -58,11 +55,12 @@ class Catalogue {
 
   /// Null if there is none of that name. Throws InputError if its file is malformed.
   const Part* find(std::string_view name);
-  /// Names of all parts of a kind, sorted; of every kind if it is empty.
+  /// Names of all parts of a kind, sorted; of every kind if it is empty. Throws UsageError that says where it looked if
+  /// the catalogue has no parts at all.
   std::vector<std::string> names(std::string_view kind);
 
  private:
-  std::filesystem::path folder_;
+  std::vector<std::filesystem::path> folders_;  ///< the catalogue's
   std::vector<std::filesystem::path> own_;
   std::map<std::string, std::unique_ptr<const Part>, std::less<>> parts_;
 };

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 
+#include "platforms/config/earlier_run.h"
 #include "platforms/config/text.h"
 #include "traces/files/read_files.h"
 #include "traces/json/json_depth.h"
@@ -91,6 +93,7 @@ Document::Document(std::unique_ptr<json> tree, std::string file, std::span<const
       const auto& name = source->get_ref<const std::string&>();
       if (name == kByHand || name.starts_with(kByPatch)) before_.emplace(path, name);
     }
+    earlier_ = std::make_unique<const EarlierRun>(file_, (*tree_)[kValues]);
     json platform = std::move((*tree_)[kPlatform]);
     *tree_ = std::move(platform);
     // The same run writes its results anew, and another one does not take their place.
@@ -174,6 +177,14 @@ std::string Document::file_of(std::string_view path) const {
   return opened != opened_.end() ? opened->second : file_;
 }
 
+const Part* Document::part_before(const std::string& path, const std::string& name, std::string_view kind) {
+  if (earlier_ == nullptr) return nullptr;
+  const std::string key = path + " " + name;
+  auto found = parts_before_.find(key);
+  if (found == parts_before_.end()) found = parts_before_.emplace(key, earlier_->part(path, name, kind)).first;
+  return found->second.get();
+}
+
 void Document::record(const std::string& path, const json& value, const Node::Layer* layer, double times) {
   std::string source = "default";
   if (layer != nullptr && layer->part != nullptr) {
@@ -200,6 +211,19 @@ std::vector<std::string> Document::remarks() const {
   for (const Part* part : parts_used_) {
     if (!part->hidden.empty()) {
       lines.push_back(part->name + " is " + part->file + ", not the part of that name in the catalogue");
+    }
+  }
+  if (earlier_ != nullptr) {
+    for (const auto& [place, part] : parts_before_) {
+      if (part == nullptr) continue;
+      lines.push_back("the part " + part->name + " is not there: its values are those that " + part->file + " has");
+    }
+    json now = effective();
+    std::erase_if(now.get_ref<json::object_t&>(), [this](const auto& each) { return !overrider(each.first).empty(); });
+    for (const Part* part : parts_used_) {
+      const std::string changes = earlier_->changes(part->name, now);
+      if (changes.empty()) continue;
+      lines.push_back(part->file + " has changed since the run that wrote " + earlier_->file() + ": " + changes);
     }
   }
   std::sort(lines.begin(), lines.end());

@@ -35,6 +35,7 @@
 namespace weft::platforms {
 
 class Document;
+class EarlierRun;
 
 /// A place in a platform. It may be absent, and then reads as nothing but defaults. It must not outlive its Document.
 class Node {
@@ -181,7 +182,8 @@ class Document {
   /// {"file": the origin, "platform": the file with all that came before it in precedence, "values": effective()}.
   /// Parts and lists of other files are in it by their names.
   [[nodiscard]] nlohmann::json configuration() const;
-  /// Parts of the user's own that bear a name of the catalogue, a line each.
+  /// A line each: parts of the user's own that bear a name of the catalogue; of what a run wrote, parts that have
+  /// changed since, and those that are no longer there and for which the values stand in that they had.
   [[nodiscard]] std::vector<std::string> remarks() const;
 
   /// Paths that patches and the command line have put a value at.
@@ -218,6 +220,8 @@ class Document {
   /// What the value at the path of the document was overridden by; empty if it was not.
   [[nodiscard]] std::string overrider(std::string_view path) const;
   [[nodiscard]] std::string file_of(std::string_view path) const;
+  /// Of a file that a run wrote: the part that the place had in that run. Null if there was none of that name.
+  const Part* part_before(const std::string& path, const std::string& name, std::string_view kind);
   void record(const std::string& path, const nlohmann::json& value, const Node::Layer* layer, double times = 1);
   void check_unused(const nlohmann::json& value, const std::string& path, const Part* part) const;
 
@@ -230,6 +234,8 @@ class Document {
   std::map<std::string, std::string, std::less<>> options_;  ///< of those from the command line, other than --set
   /// Of a file that a run wrote: sources of what patches and the command line had set in that run, by path.
   std::map<std::string, std::string, std::less<>> before_;
+  std::unique_ptr<const EarlierRun> earlier_;                                     ///< of the same
+  std::map<std::string, std::unique_ptr<const Part>, std::less<>> parts_before_;  ///< by place and name
   /// Strings that an override went below ("h100-sxm" became {"part": "h100-sxm"}).
   std::map<std::string, std::string, std::less<>> opened_;
   /// Keys asked of each object, present or not, and values that count as used whatever is in them.

@@ -345,6 +345,7 @@ const Part& Node::find_part(const Layer& layer, const std::string& name, std::st
   Catalogue& catalogue = document_->catalogue_;
   const Part* part = catalogue.find(name);
   if (part != nullptr && part->kind == kind) return *part;
+  if (const Part* before = part == nullptr ? document_->part_before(path_, name, kind) : nullptr) return *before;
   const std::vector<std::string> known = catalogue.names(kind);
   if (known.empty()) {
     fail(layer, "an object (the catalogue has no part of kind " + std::string(kind) + ")", in_quotes(name));
@@ -352,6 +353,9 @@ const Part& Node::find_part(const Layer& layer, const std::string& name, std::st
   std::string got = in_quotes(name);
   if (part != nullptr) {
     got += ", which is of kind " + part->kind;
+    if (!part->hidden.empty()) got += " in " + part->file + ", which hides the catalogue's of that name";
+  } else if (constexpr std::string_view kEnding = ".json"; name.ends_with(kEnding)) {
+    got += ": a part is named without " + std::string(kEnding);
   } else if (const std::string near = nearest(name, known); !near.empty()) {
     got += ". Did you mean " + in_quotes(near) + "?";
   }

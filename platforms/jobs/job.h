@@ -67,7 +67,8 @@ class Job {
   [[nodiscard]] virtual nlohmann::ordered_json finished() const;
   /// For people.
   [[nodiscard]] virtual std::string text() const = 0;
-  /// Elements that are not what they should be; -1 where data is off.
+  /// Elements that are not what they should be; -1 where data is off. `run` prints them, unless text() does, puts them
+  /// at `wrong` in summary.json and exits with 1 if there are any.
   [[nodiscard]] virtual std::int64_t wrong() const { return -1; }
 };
 

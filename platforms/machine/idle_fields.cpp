@@ -33,13 +33,14 @@ using InNetworkConfig = collectives::InNetworkMember::Config;
 void add_memory(IdleCollector& idle, const memory::HbmConfig& hbm) {
   const std::string path = "accelerator.hbm";
   const bool stacks = hbm.has_stacks();
+  const std::string detail_is = path + ".detail is " + hbm.detail.text();
+  // First, since a field has the first reason that is given for it: what a model ignores no other value brings back.
+  for (const std::string& field : memory::model_of(hbm).ignores) idle.add(true, path + "." + field, detail_is);
   for (const char* field : {".efficiency", ".latency"}) {
     idle.add(stacks, path + field, path + ".stacks say it");
   }
   idle.add(!stacks, path + ".stacks", path + ".stacks.count is 0", {"count"});
   idle.add(!stacks, path + ".interconnect", path + ".stacks.count is 0");
-  const std::string detail_is = path + ".detail is " + hbm.detail.text();
-  for (const std::string& field : memory::model_of(hbm).ignores) idle.add(true, path + "." + field, detail_is);
   for (const Section& section : hbm.sections) {
     idle.add(section.name != hbm.detail.text(), path + "." + section.key, detail_is);
   }

@@ -5,6 +5,7 @@
 #include <random>
 #include <unordered_set>
 
+#include "hw/core/config/own_fields.h"
 #include "hw/fabric/credit_loop.h"
 #include "hw/memory/memory_model.h"
 #include "hw/memory/remote/remote_model.h"
@@ -13,6 +14,7 @@
 #include "platforms/machine/round_trip.h"
 #include "platforms/machine/starvation.h"
 #include "sw/collectives/followed.h"
+#include "sw/collectives/mesh.h"
 #include "sw/collectives/slot_lane.h"
 
 namespace weft::platforms {
@@ -193,14 +195,15 @@ std::vector<Machine::Step> Machine::steps() {
   if (config_.remote_memory.exists()) {
     remote_dmas_.resize(accelerators);
     steps.emplace_back([this, stall] {
-      remote_memory_ = memory::model_of(config_.remote_memory)
-                           .make({.name = "remote_memory",
-                                  .config = config_.remote_memory,
-                                  .accelerators = config_.accelerators,
-                                  .per_node = config_.per_node,
-                                  .dispatcher = *dispatcher_,
-                                  .data = config_.data,
-                                  .stall = stall});
+      const memory::RemoteModel& model = memory::model_of(config_.remote_memory);
+      remote_memory_ = made(model.make({.name = "remote_memory",
+                                        .config = config_.remote_memory,
+                                        .accelerators = config_.accelerators,
+                                        .per_node = config_.per_node,
+                                        .dispatcher = *dispatcher_,
+                                        .data = config_.data,
+                                        .stall = stall}),
+                            "remote_memory.kind", model.name);
     });
   }
   for (std::size_t i = 0; i < accelerators; ++i) add_rank(steps, i);
@@ -218,9 +221,10 @@ void Machine::add_rank(std::vector<Step>& steps, std::size_t i) {
   });
   steps.emplace_back([this, i, number, data, stall] {
     const auto end = static_cast<std::uint32_t>(i);
-    nics_[i] = nic::model_of(config_.nic)
-                   .make({"nic" + number, config_.nic, network_plan_->end_config(end), end, *dispatcher_, packets_,
-                          data, stall});
+    const nic::NicModel& model = nic::model_of(config_.nic);
+    nics_[i] = made(model.make({"nic" + number, config_.nic, network_plan_->end_config(end), end, *dispatcher_,
+                                packets_, data, stall}),
+                    "nic.implementation", model.name);
   });
   steps.emplace_back([this, i, number, stall] {
     const int devices = config_.remote_memory.exists() ? 4 : 3;
@@ -243,8 +247,10 @@ void Machine::add_rank(std::vector<Step>& steps, std::size_t i) {
   const auto local = static_cast<std::uint32_t>(i % static_cast<std::size_t>(config_.per_node));
   steps.emplace_back([this, i, local, number, data, stall] {
     const nic::NicConfig& port = config_.scale_up.port;
-    ports_[i] = nic::model_of(port).make(
-        {"port" + number, port, node_plan_->end_config(local), local, *dispatcher_, packets_, data, stall});
+    const nic::NicModel& model = nic::model_of(port);
+    ports_[i] = made(
+        model.make({"port" + number, port, node_plan_->end_config(local), local, *dispatcher_, packets_, data, stall}),
+        "scale_up.port.implementation", model.name);
   });
 }
 
@@ -254,13 +260,15 @@ std::unique_ptr<memory::Memory> Machine::make_memory(std::size_t i) {
   std::vector<std::string> masters = {"compute", "copy", "nic"};
   if (has_ports()) masters.emplace_back("port");
   if (config_.remote_memory.exists()) masters.emplace_back("remote");
-  return memory::model_of(config).make({.name = name,
-                                        .config = config,
-                                        .dispatcher = *dispatcher_,
-                                        .masters = masters,
-                                        .data = config_.data,
-                                        .stall = {config_.stall, static_cast<std::uint64_t>(config_.seed)},
-                                        .stacks = memory_model_.get()});
+  const memory::MemoryModel& model = memory::model_of(config);
+  return made(model.make({.name = name,
+                          .config = config,
+                          .dispatcher = *dispatcher_,
+                          .masters = masters,
+                          .data = config_.data,
+                          .stall = {config_.stall, static_cast<std::uint64_t>(config_.seed)},
+                          .stacks = memory_model_.get()}),
+              "accelerator.hbm.detail", model.name);
 }
 
 void Machine::use_phases(std::size_t i) {
@@ -430,6 +438,7 @@ std::vector<std::string> Machine::warnings() const {
   std::uint32_t followed = 0;
   for (const firmware::Rank& rank : ranks_) followed |= rank.followed;
   append(lines, describe_capped(config_.collectives, size(), followed));
+  append(lines, collectives::Mesh::left_over());
   append(lines, network_->partitions());
   for (const auto& node : nodes_) append(lines, node->partitions());
   const auto describe = [&](const std::vector<std::unique_ptr<nic::AnyNic>>& interfaces, const nic::NicConfig& config,

@@ -43,6 +43,10 @@ std::map<std::string, fs::path> catalogue_platforms() {
         found.emplace(name.string(), entry.path());
     }
   }
+  if (found.empty()) {
+    throw UsageError("the catalogue has no platforms: looked in " + traces::data_directories_text() +
+                     "; set WEFT_DATA to the folder of an installed share/weft");
+  }
   return found;
 }
 

@@ -31,7 +31,7 @@ struct PlatformOptions {
 
 /// The file that a user means: the path itself, or the name of a platform of the catalogue. Throws InputError.
 std::string find_platform(const std::string& name);
-/// Files of the catalogue's platforms by name.
+/// Files of the catalogue's platforms by name. Throws UsageError that says where it looked if there are none.
 std::map<std::string, std::filesystem::path> catalogue_platforms();
 /// The file of one of these. Throws UsageError, which begins with `what`.
 std::filesystem::path find_listed_platform(const std::string& what, const std::string& name);

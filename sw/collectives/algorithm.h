@@ -35,7 +35,8 @@ struct GroupSite {
   const AnyConfig& own;  ///< the algorithm's section of it, as registered
   std::string name;      ///< of the communicator, for messages
   int channels = 1;      ///< `config.channels`, or what that stands for if it is 0
-  std::string remark;    ///< to be set where there is no group: why, for Communicator::remark()
+  std::string remark;  ///< to be set where there is no group: why, for Communicator::remark(), which adds what runs in
+                       ///< its place
 };
 
 /// A way of doing collectives.

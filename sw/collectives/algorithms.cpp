@@ -25,9 +25,11 @@ WEFT_ALGORITHMS(WEFT_DECLARE)
 
 namespace {
 
+constexpr const char* kAlgorithm = "collective algorithm";
+
 Registry<Algorithm>& registry() {
 #define WEFT_MAKER(NAME) NAME##_algorithm,
-  static Registry<Algorithm> all("collective algorithm", {WEFT_ALGORITHMS(WEFT_MAKER)});
+  static Registry<Algorithm> all(kAlgorithm, {WEFT_ALGORITHMS(WEFT_MAKER)});
 #undef WEFT_MAKER
   return all;
 }
@@ -71,7 +73,7 @@ bool Algorithm::is_whole() const {
 }
 
 void provide(Algorithm algorithm) {
-  provide_beside<CommunicatorConfig>(registry(), std::move(algorithm));
+  provide_beside<CommunicatorConfig>(registry(), std::move(algorithm), kAlgorithm, "collectives");
 }
 
 const Registry<Algorithm>& algorithms() {

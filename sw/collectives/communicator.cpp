@@ -58,7 +58,10 @@ Communicator::Communicator(std::vector<Rank*> ranks, const Config& config, std::
 std::unique_ptr<Group> Communicator::make_group(const Algorithm& algorithm) {
   GroupSite site{ranks_, config_, config_.sections.of(algorithm.name), name_, channels_, {}};
   auto group = algorithm.make(site);
-  if (!site.remark.empty()) remark_ = site.remark;
+  if (group == nullptr && !site.remark.empty()) {
+    const std::string& doer = other_.algorithm != nullptr ? other_.algorithm->name : std::string(kRingAlgorithm);
+    remark_ = site.remark + ", so that " + doer + " runs in place of " + algorithm.name;
+  }
   return group;
 }
 
@@ -75,7 +78,7 @@ const Communicator::Doer& Communicator::doer_of_barrier() const {
 
 const Communicator::Doer& Communicator::doer_for(Operation what) const {
   if (const Doer* doer = doer_of(what)) return *doer;
-  throw ConfigError(kPath, "expected " + names_with(what) + " for " + sentence_name(what));
+  throw ConfigError(kPath, "expected " + names_with(what) + " for " + sentence_name(what) + ", got " + algorithm_.name);
 }
 
 void Communicator::check(Operation operation) const {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sw/collectives/mesh.h"
 
+#include <algorithm>
+#include <utility>
+
 namespace weft::collectives {
 
 using firmware::Rank;
@@ -13,12 +16,25 @@ namespace {
 constexpr std::uint32_t kInvitation = 0;
 constexpr std::uint32_t kData = 1;
 
+/// In the order in which they were made.
+std::vector<Mesh*>& meshes() {
+  static std::vector<Mesh*> all;
+  return all;
+}
+
+/// Lines of those that are no more.
+std::vector<std::string>& gone() {
+  static std::vector<std::string> lines;
+  return lines;
+}
+
 }  // namespace
 
-Mesh::Mesh(const std::vector<Rank*>& ranks, const std::string& name) {
+Mesh::Mesh(const std::vector<Rank*>& ranks, std::string name) : name_(std::move(name)) {
   for (std::size_t i = 0; i < ranks.size(); ++i) {
-    members_.push_back(std::make_unique<Member>(*this, *ranks[i], static_cast<int>(i), name));
+    members_.push_back(std::make_unique<Member>(*this, *ranks[i], static_cast<int>(i), name_));
   }
+  meshes().push_back(this);
   for (const auto& member : members_) {
     member->pairs_.resize(members_.size());
     member->invitations_.resize(members_.size());
@@ -30,6 +46,33 @@ Mesh::Member::Member(Mesh& mesh, Rank& rank, int number, const std::string& name
       rank_(rank),
       number_(number),
       completions_(rank.processor->create_completion_queue("a message or its acknowledgement in " + name + ", queue")) {
+}
+
+Mesh::~Mesh() {
+  // A command asks when it has reported its collectives, whose groups are gone by then.
+  if (std::string line = left_over_line(); !line.empty()) gone().push_back(std::move(line));
+  std::erase(meshes(), this);
+}
+
+std::vector<std::string> Mesh::left_over() {
+  std::vector<std::string> lines = gone();
+  for (const Mesh* mesh : meshes()) {
+    if (std::string line = mesh->left_over_line(); !line.empty()) lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+std::string Mesh::left_over_line() const {
+  int messages = 0;
+  int members = 0;
+  for (const auto& member : members_) {
+    messages += member->unawaited_;
+    members += member->unawaited_ > 0 ? 1 : 0;
+  }
+  if (messages == 0) return "";
+  return name_ + ": " + std::to_string(members) + " of " + std::to_string(members_.size()) +
+         " members never received " + std::to_string(messages) +
+         " messages that others wrote to them (Mesh::Member::received)";
 }
 
 StockedPair& Mesh::Member::pair(int peer) {
@@ -59,6 +102,7 @@ Task Mesh::Member::invited(int peer) {
 
 void Mesh::Member::write(int peer, std::uint64_t from, std::uint64_t to, std::uint64_t bytes) {
   ++under_way_;
+  ++mesh_[peer].unawaited_;
   firmware::QueuePair& queue = pair(peer).pair();
   if (bytes == 0) {
     queue.send_immediate(kData, /*signaled=*/true);
@@ -70,6 +114,7 @@ void Mesh::Member::write(int peer, std::uint64_t from, std::uint64_t to, std::ui
 Task Mesh::Member::received(int messages) {
   while (received_ < messages) co_await take_one();
   received_ -= messages;
+  unawaited_ -= messages;
 }
 
 Task Mesh::Member::acknowledged(int but) {

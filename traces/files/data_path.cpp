@@ -8,30 +8,38 @@
 
 namespace weft::traces {
 
+/// Folders, and a null behind them (cmake/package_data.cpp.in).
+const char* const* package_data();
+
 std::vector<std::filesystem::path> data_directories() {
   std::vector<std::filesystem::path> directories;
   if (const char* user = std::getenv("WEFT_DATA"); user != nullptr && *user != '\0') directories.emplace_back(user);
   std::error_code error;
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
-  if (!error) directories.push_back(program.parent_path().parent_path() / "share" / "weft");
-#ifdef WEFT_SOURCE_DIR
-  // An installed tree gathers the data of all layers in one directory; the sources keep each with its layer.
-  for (const char* layer : {"sw", "traces", "platforms"}) {
-    directories.push_back(std::filesystem::path(WEFT_SOURCE_DIR) / layer);
+  if (!error) {
+    directories.push_back(program.parent_path().parent_path() / "share" / "weft");
+    // An installed weft, wherever it was built.
+    if (std::filesystem::is_directory(directories.back() / "parts", error)) return directories;
   }
-#endif
+  for (const char* const* folder = package_data(); *folder != nullptr; ++folder) directories.emplace_back(*folder);
   return directories;
 }
 
-std::filesystem::path find_data(std::string_view relative) {
+std::string data_directories_text() {
   std::string looked;
+  for (const std::filesystem::path& directory : data_directories()) {
+    looked += (looked.empty() ? "" : ", ") + directory.string();
+  }
+  return looked;
+}
+
+std::filesystem::path find_data(std::string_view relative) {
   for (const std::filesystem::path& directory : data_directories()) {
     std::filesystem::path candidate = directory / relative;
     std::error_code error;
     if (std::filesystem::exists(candidate, error)) return candidate;
-    looked += (looked.empty() ? "" : ", ") + directory.string();
   }
-  throw std::runtime_error("cannot find " + std::string(relative) + ", looked in " + looked +
+  throw std::runtime_error("cannot find " + std::string(relative) + ", looked in " + data_directories_text() +
                            "; set WEFT_DATA to the directory that holds it");
 }
 

@@ -2,8 +2,10 @@
 #include "hw/fabric/reduction/reduction_engines.h"
 
 #include <algorithm>
+#include <stdexcept>
 #include <utility>
 
+#include "hw/core/config/own_fields.h"
 #include "hw/core/config/registry.h"
 #include "hw/fabric/implementations.h"
 #include "hw/fabric/reduction/modelled_lane.h"
@@ -42,6 +44,7 @@ Registry<ReductionBlock>& blocks() {
 }  // namespace
 
 void provide_reduction_engine(const std::string& name, ReductionMaker make) {
+  if (!make) throw std::invalid_argument("reduction engine \"" + name + "\": expected a make, got none");
   blocks().provide({name, std::move(make)});
 }
 
@@ -50,7 +53,8 @@ void check_reduction_engine(const std::string& name, const std::string& path) {
 }
 
 std::unique_ptr<ReductionEngine> make_reduction_engine(const ReductionSite& site) {
-  return blocks().at(site.config.implementation, "reduction.implementation").make(site);
+  const ReductionBlock& block = blocks().at(site.config.implementation, "reduction.implementation");
+  return made(block.make(site), "reduction.implementation", block.name);
 }
 
 }  // namespace weft::fabric

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hw/fabric/switch/output_arbiter.h"
 
+#include <stdexcept>
 #include <utility>
 
 #include "hw/core/config/registry.h"
@@ -35,6 +36,7 @@ Registry<NamedArbiter>& blocks() {
 }  // namespace
 
 void provide_arbiter(const std::string& name, ArbiterBlock block) {
+  if (!block.make) throw std::invalid_argument("arbiter \"" + name + "\": expected a make, got none");
   blocks().provide({name, [block = std::move(block)](const ArbiterShape& /*needed*/) { return block; }});
 }
 

@@ -7,6 +7,8 @@
 namespace weft::fabric {
 namespace {
 
+constexpr const char* kSwitchModel = "model of switch";
+
 SwitchModel modelled_switch() {
   SwitchModel model;
   model.name = "model";
@@ -23,14 +25,14 @@ SwitchModel modelled_switch() {
 }
 
 Registry<SwitchModel>& registry() {
-  static Registry<SwitchModel> all("model of switch", {modelled_switch});
+  static Registry<SwitchModel> all(kSwitchModel, {modelled_switch});
   return all;
 }
 
 }  // namespace
 
 void provide(SwitchModel model) {
-  provide_beside<Switch::Config>(registry(), std::move(model));
+  provide_beside<Switch::Config>(registry(), std::move(model), kSwitchModel, "fabric.switch");
 }
 
 const Registry<SwitchModel>& switch_models() {

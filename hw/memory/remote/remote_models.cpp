@@ -9,6 +9,8 @@
 namespace weft::memory {
 namespace {
 
+constexpr const char* kRemoteModel = "kind of remote memory";
+
 RemoteModel no_memory() {
   RemoteModel model;
   model.name = "none";
@@ -65,15 +67,14 @@ RemoteModel cxl() {
 }
 
 Registry<RemoteModel>& remote_registry() {
-  static Registry<RemoteModel> all("kind of remote memory",
-                                   {no_memory, per_accelerator, per_node, one_pool, hierarchical, cxl});
+  static Registry<RemoteModel> all(kRemoteModel, {no_memory, per_accelerator, per_node, one_pool, hierarchical, cxl});
   return all;
 }
 
 }  // namespace
 
 void provide(RemoteModel model) {
-  provide_beside<RemoteConfig>(remote_registry(), std::move(model));
+  provide_beside<RemoteConfig>(remote_registry(), std::move(model), kRemoteModel, "remote_memory");
 }
 
 const Registry<RemoteModel>& remote_models() {

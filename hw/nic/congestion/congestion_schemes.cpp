@@ -9,6 +9,8 @@
 namespace weft::nic {
 namespace {
 
+constexpr const char* kCongestionControl = "congestion control";
+
 CongestionScheme no_scheme() {
   CongestionScheme scheme;
   scheme.name = "none";
@@ -17,14 +19,14 @@ CongestionScheme no_scheme() {
 }
 
 Registry<CongestionScheme>& known_schemes() {
-  static Registry<CongestionScheme> all("congestion control", {no_scheme, dcqcn_scheme});
+  static Registry<CongestionScheme> all(kCongestionControl, {no_scheme, dcqcn_scheme});
   return all;
 }
 
 }  // namespace
 
 void provide(CongestionScheme scheme) {
-  provide_beside<NicConfig>(known_schemes(), std::move(scheme));
+  provide_beside<NicConfig>(known_schemes(), std::move(scheme), kCongestionControl, "nic");
 }
 
 const Registry<CongestionScheme>& congestion_schemes() {

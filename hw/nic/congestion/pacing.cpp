@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "hw/core/config/own_fields.h"
 #include "hw/nic/reliability/psn.h"
 #include "hw/nic/reliability/recovery.h"
 #include "hw/nic/tags.h"
@@ -21,9 +22,10 @@ void Nic::choose_congestion() {
 
 std::unique_ptr<Nic::Congestion> Nic::make_congestion() const {
   const Bytes packet(network_.wire_bytes(segment_));
-  auto made = std::make_unique<Congestion>(scheme_->make({config_.of_scheme(), transmitter_.rate(), packet}));
-  if (hears_) made->under_way = std::make_unique<Congestion::UnderWay>();
-  return made;
+  auto congestion = std::make_unique<Congestion>(
+      made(scheme_->make({config_.of_scheme(), transmitter_.rate(), packet}), "nic.congestion", scheme_->name));
+  if (hears_) congestion->under_way = std::make_unique<Congestion::UnderWay>();
+  return congestion;
 }
 
 void Nic::notify_congestion(Time now, const Packet& packet) {

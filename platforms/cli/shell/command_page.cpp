@@ -73,8 +73,9 @@ std::string command_page(const CommandTable& program) {
   page +=
       "\n| Environment | Meaning |\n| --- | --- |\n"
       "| `WEFT_PATH` | Folders with parts and models of your own, separated by colons |\n"
-      "| `WEFT_DATA` | A folder whose platforms, models and published tables take precedence over those that come with "
-      "Weft |\n"
+      "| `WEFT_DATA` | A folder whose platforms, parts, models and published tables take precedence over those that "
+      "come "
+      "with Weft |\n"
       "| `WEFT_HEARTBEAT` | Seconds between two lines of progress where standard error is no terminal |\n";
   add_sections(program, "weft", page);
   return page;

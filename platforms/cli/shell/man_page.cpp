@@ -91,7 +91,8 @@ std::string man_page(const CommandTable& program, const std::string& version) {
   add_commands(program, "weft", page);
   page += ".SH ENVIRONMENT\n.TP\n" + bold("WEFT_PATH") +
           "\nFolders with parts and models of your own, separated by colons.\n.TP\n" + bold("WEFT_DATA") +
-          "\nA folder whose platforms, models and published tables take precedence over those that come with Weft.\n";
+          "\nA folder whose platforms, parts, models and published tables take precedence over those that come with "
+          "Weft.\n";
   page +=
       ".SH EXIT STATUS\n.TP\n0\nDone.\n.TP\n1\nThe run or the comparison failed.\n.TP\n2\nBad input. The message names "
       "the file, the path within it and what was expected; nothing is written.\n";

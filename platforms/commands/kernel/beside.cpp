@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "hw/accelerator/accelerator.h"
+#include "hw/core/config/own_fields.h"
 #include "hw/core/register_file.h"
 #include "hw/memory/memory_model.h"
 #include "sw/schedules/kernel_work.h"
@@ -59,13 +60,15 @@ class Bench final : public sc_core::sc_module, public EventTarget {
  private:
   static std::unique_ptr<memory::Memory> make_memory(const memory::HbmConfig& config, const memory::StreamModel* stacks,
                                                      Dispatcher& dispatcher) {
-    return memory::model_of(config).make({.name = "hbm",
-                                          .config = config,
-                                          .dispatcher = dispatcher,
-                                          .masters = {"compute", "copy"},
-                                          .data = false,
-                                          .stall = {},
-                                          .stacks = stacks});
+    const memory::MemoryModel& model = memory::model_of(config);
+    return made(model.make({.name = "hbm",
+                            .config = config,
+                            .dispatcher = dispatcher,
+                            .masters = {"compute", "copy"},
+                            .data = false,
+                            .stall = {},
+                            .stacks = stacks}),
+                "accelerator.hbm.detail", model.name);
   }
   /// Alike in all runs, and with slices short enough for kernels of some microseconds to take turns.
   static Accelerator::Config config_of(const AcceleratorPart& part) {

@@ -45,7 +45,7 @@ std::unique_ptr<Group> make_in_network(GroupSite& site) {
                                                    "collectives.in_network.window, or when_full ring");
   }
   follow(site.ranks.front()->followed, Followed::kFull);
-  site.remark = full + ", so that it runs in rings";
+  site.remark = full;
   return nullptr;
 }
 

@@ -222,7 +222,7 @@ void KfacLayout::lay_out(const Allocate& allocate_bytes, std::size_t ranks, cons
   }
   sending_order = order_of_sending(sides.size());
   if (config.local_factors()) {
-    const std::vector<int> owners = trainer->place(sides.size(), static_cast<int>(ranks)).owner;
+    const std::vector<int> owners = placement_of(*trainer, sides.size(), static_cast<int>(ranks)).owner;
     factors = allocate_owned("factors", squares, owners);
     inverses = allocate_owned("inverses", squares, owners);
   } else if (second_order) {
@@ -238,7 +238,7 @@ void KfacLayout::lay_out(const Allocate& allocate_bytes, std::size_t ranks, cons
   for (int slot = 0; slot < trainer->averagings(); ++slot) {
     averages.push_back({allocate("averages of weights", whole), allocate("weights before they are averaged", whole)});
   }
-  for (const OwnBuffer& buffer : trainer->buffers(network, static_cast<int>(ranks))) {
+  for (const OwnBuffer& buffer : buffers_of(*trainer, network, static_cast<int>(ranks))) {
     std::vector<std::uint64_t> bytes;
     for (const std::int64_t count : buffer.elements) bytes.push_back(bytes_of_elements(count));
     own.push_back(buffer.owners.empty() ? allocate_all(buffer.what, bytes, ascending(bytes.size()))

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "sw/schedules/kfac/step_builder.h"
+
 namespace weft::schedules {
 
 using models::Layer;
@@ -26,7 +28,7 @@ KfacPlan::KfacPlan(Network network, const KfacConfig& config, const accelerator:
       compute_(compute),
       ranks_(ranks),
       all_(static_cast<std::size_t>(ranks)),
-      subgroups_(trainer_->subgroups(ranks)),
+      subgroups_(subgroups_of(*trainer_, ranks)),
       layout_(layout) {
   std::iota(all_.begin(), all_.end(), 0);
   for (std::size_t l = 0; l < network_.layers.size(); ++l) {
@@ -89,8 +91,38 @@ KfacDecisions KfacPlan::unmeasured() const {
                                                                : kfac::fuse_within(factors, limit);
     decisions.factors.insert(decisions.factors.end(), groups.begin(), groups.end());
   }
-  decisions.placement = trainer_->place(sides_.size(), ranks_);
+  decisions.placement = placement_of(*trainer_, sides_.size(), ranks_);
   return decisions;
+}
+
+KfacStep KfacPlan::step(const KfacDecisions& decisions, const KfacUpdates& updates) const {
+  StepBuilder builder(*this, decisions);
+  trainer_->step(builder, updates);
+  return builder.take();
+}
+
+KfacStep KfacPlan::rest(const KfacDecisions& decisions) const {
+  StepBuilder builder(*this, decisions);
+  trainer_->rest(builder);
+  return builder.take();
+}
+
+KfacStep KfacPlan::profile() const {
+  const KfacDecisions decisions = unmeasured();
+  StepBuilder builder(*this, decisions);
+  const auto factor = [&builder](std::size_t layer, std::size_t which) {
+    builder.factor(layer, which);
+    builder.pack_factor(layer, which);
+  };
+  for (std::size_t l = 0; l < network_.layers.size(); ++l) {
+    factor(l, 0);
+    builder.forward(l);
+  }
+  for (std::size_t l = network_.layers.size(); l-- > 0;) {
+    builder.backward(l);
+    factor(l, 1);
+  }
+  return builder.take();
 }
 
 }  // namespace weft::schedules

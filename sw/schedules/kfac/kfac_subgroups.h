@@ -20,7 +20,7 @@ struct KfacSite {
 /// Communicators of disjoint groups of ranks.
 class KfacSubgroups {
  public:
-  /// Throws std::invalid_argument for a rank that does not exist or is in two groups, and what Communicator does.
+  /// Of ranks that exist and are in one group at most (subgroups_of). Throws what Communicator does.
   KfacSubgroups(const std::vector<firmware::Rank*>& ranks, const Subgroups& groups,
                 const collectives::Communicator::Config& config, const std::string& name);
 

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "hw/core/config/own_fields.h"
 #include "hw/core/random.h"
 #include "sw/compression/dct.h"
 #include "sw/compression/selection.h"
@@ -96,7 +97,8 @@ KfacTraining::KfacTraining(const Kfac& kfac, std::vector<Rank*> ranks)
   if (!how_.compression.on()) return;
   for (auto& own : selectors_) {
     for (std::size_t i = 0; i < layout_.sparse.size(); ++i) {
-      own.push_back(compressor_of(how_.compression).make(how_.compression));
+      const Compressor& compressor = compressor_of(how_.compression);
+      own.push_back(made(compressor.make(how_.compression), "workload.compression.method", compressor.name));
     }
   }
 }

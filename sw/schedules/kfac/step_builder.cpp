@@ -21,6 +21,32 @@ std::size_t index(int value) {
 
 }  // namespace
 
+void StepBuilder::require(bool is_there, const char* call, std::int64_t argument, const std::string& expected) const {
+  if (is_there) return;
+  throw std::invalid_argument("schedule " + config().algorithm.text() + ": " + call + "(" + std::to_string(argument) +
+                              "): expected " + expected);
+}
+
+void StepBuilder::require_layer(const char* call, std::size_t layer) const {
+  require(layer < layers(), call, static_cast<std::int64_t>(layer),
+          "one of the network's " + std::to_string(layers()) + " layers, from 0");
+}
+
+void StepBuilder::require_slot(const char* call, int slot, int within) const {
+  const int slots = plan_.trainer().averagings();
+  require(slot >= 0 && slot < slots, call, slot,
+          slots == 0 ? "averagings() of at least 1, got 0"
+                     : "a slot below averagings(), which is " + std::to_string(slots));
+  require_within(call, within);
+}
+
+void StepBuilder::require_within(const char* call, int within) const {
+  const std::size_t there = plan_.subgroups().size();
+  require(within == kAllRanks || (within >= 0 && index(within) < there), call, within,
+          there == 0 ? "kAllRanks, since subgroups() gives none"
+                     : "one of the " + std::to_string(there) + " of subgroups(), from 0, or kAllRanks");
+}
+
 StepBuilder::StepBuilder(const KfacPlan& plan, const KfacDecisions& decisions)
     : plan_(plan), decisions_(decisions), gradient_ready_(layers()), factor_ready_(plan.sides_.size()) {}
 
@@ -35,6 +61,7 @@ int StepBuilder::owner(std::size_t layer) const {
 // ---- The passes
 
 void StepBuilder::forward(std::size_t layer) {
+  require_layer("forward", layer);
   add(KfacWork::kForward, KfacPart::kForwardBackward, static_cast<int>(layer), {},
       kfac::forward_kernels(network().layers[layer], network().batch, plan_.types_));
   if (!keeps(layer)) return;
@@ -43,12 +70,14 @@ void StepBuilder::forward(std::size_t layer) {
 }
 
 void StepBuilder::restore(std::size_t layer) {
+  require_layer("restore", layer);
   if (!keeps(layer)) return;
   add(KfacWork::kRestore, KfacPart::kCompression, static_cast<int>(layer), {},
       kfac::restore_kernels(kept_shape(network(), config(), layer)));
 }
 
 void StepBuilder::backward(std::size_t layer) {
+  require_layer("backward", layer);
   restore(layer);
   add(KfacWork::kBackward, KfacPart::kForwardBackward, static_cast<int>(layer), {},
       kfac::backward_kernels(network().layers[layer], network().batch, layer == 0, plan_.types_));
@@ -66,6 +95,7 @@ void StepBuilder::average_metrics(bool behind_a) {
 }
 
 void StepBuilder::update(std::size_t layer, KfacGradient gradient) {
+  require_layer("update", layer);
   add(KfacWork::kUpdate, KfacPart::kForwardBackward, static_cast<int>(layer), {},
       kfac::update_kernels(network().layers[layer]));
   step_.stages.back().gradient = gradient;
@@ -92,6 +122,7 @@ std::size_t StepBuilder::gradients_ready(std::size_t first, std::size_t count) c
 }
 
 void StepBuilder::send_gradients(int within) {
+  require_within("send_gradients", within);
   if (within != kAllRanks && config().compression.on()) {
     throw std::logic_error(
         "sparse gradients travel over all ranks: a schedule that sums them in groups may not be sparse");
@@ -155,6 +186,7 @@ void StepBuilder::gather_gradients() {
 }
 
 void StepBuilder::await_gathered(std::size_t layer) {
+  require_layer("await_gathered", layer);
   if (ranks() == 1) return;
   std::size_t gathered = 0;
   std::size_t messages = 0;
@@ -178,6 +210,7 @@ void StepBuilder::compress(std::size_t layer) {
 // ---- Weights
 
 void StepBuilder::start_average(int slot, int within) {
+  require_slot("start_average", slot, within);
   if (ranks() == 1) return;
   std::size_t first = 0;
   for (const std::size_t count : decisions_.averages) {
@@ -201,6 +234,7 @@ void StepBuilder::start_average(int slot, int within) {
 }
 
 void StepBuilder::join_average(int slot, int within) {
+  require_slot("join_average", slot, within);
   if (ranks() == 1) return;
   std::size_t l = 0;
   for (const std::size_t count : decisions_.averages) {
@@ -217,6 +251,7 @@ void StepBuilder::join_average(int slot, int within) {
 // ---- Factors
 
 void StepBuilder::factor(std::size_t layer, std::size_t which, const Doers& doers) {
+  require_layer("factor", layer);
   if (!has_factors(layer)) return;
   const std::size_t f = factor_of(layer, which);
   const Layer& shape = network().layers[layer];
@@ -227,6 +262,7 @@ void StepBuilder::factor(std::size_t layer, std::size_t which, const Doers& doer
 }
 
 void StepBuilder::pack_factor(std::size_t layer, std::size_t which) {
+  require_layer("pack_factor", layer);
   if (!has_factors(layer) || ranks() == 1) return;
   const std::size_t f = factor_of(layer, which);
   add(KfacWork::kPackFactor, KfacPart::kFactorPacking, static_cast<int>(f), {},
@@ -359,11 +395,17 @@ void StepBuilder::clip() {
 // ---- A schedule's own
 
 void StepBuilder::compute(Own own) {
+  require_layer("compute", own.layer);
   add(KfacWork::kOwn, own.part, static_cast<int>(own.layer), own.doers, own.kernels);
   step_.stages.back().contents = std::move(own.contents);
 }
 
 void StepBuilder::send(KfacMessage message) {
+  require_within("send", message.within);
+  if (message.collective == KfacCollective::kBroadcast) {
+    require(message.root >= 0 && message.root < ranks(), "send", message.root,
+            "a Broadcast from one of " + std::to_string(ranks()) + " ranks, from 0");
+  }
   message.ready = last();
   push(std::move(message));
 }
@@ -428,38 +470,6 @@ void StepBuilder::add(KfacWork work, KfacPart part, int item, const Doers& doers
 
 void StepBuilder::push(KfacMessage message) {
   if (ranks() > 1 && message.bytes > 0) step_.messages.push_back(std::move(message));
-}
-
-// ---- What a plan has of it
-
-KfacStep KfacPlan::step(const KfacDecisions& decisions, const KfacUpdates& updates) const {
-  StepBuilder builder(*this, decisions);
-  trainer_->step(builder, updates);
-  return builder.take();
-}
-
-KfacStep KfacPlan::rest(const KfacDecisions& decisions) const {
-  StepBuilder builder(*this, decisions);
-  trainer_->rest(builder);
-  return builder.take();
-}
-
-KfacStep KfacPlan::profile() const {
-  const KfacDecisions decisions = unmeasured();
-  StepBuilder builder(*this, decisions);
-  const auto factor = [&builder](std::size_t layer, std::size_t which) {
-    builder.factor(layer, which);
-    builder.pack_factor(layer, which);
-  };
-  for (std::size_t l = 0; l < network_.layers.size(); ++l) {
-    factor(l, 0);
-    builder.forward(l);
-  }
-  for (std::size_t l = network_.layers.size(); l-- > 0;) {
-    builder.backward(l);
-    factor(l, 1);
-  }
-  return builder.take();
 }
 
 }  // namespace weft::schedules

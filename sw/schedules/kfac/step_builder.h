@@ -96,6 +96,12 @@ class StepBuilder {
   [[nodiscard]] KfacStep take();
 
  private:
+  // What a schedule asks for: they throw std::invalid_argument that names the schedule, the call and what is missing.
+  void require(bool is_there, const char* call, std::int64_t argument, const std::string& expected) const;
+  void require_layer(const char* call, std::size_t layer) const;
+  void require_slot(const char* call, int slot, int within) const;
+  void require_within(const char* call, int within) const;
+
   [[nodiscard]] std::size_t last() const { return step_.stages.size() - 1; }
   /// The first layer's input is the batch, which stays.
   [[nodiscard]] bool keeps(std::size_t layer) const { return config().activations.on() && layer > 0; }

@@ -87,7 +87,8 @@ TEST_F(NewCli, OverwritesNothing) {
   EXPECT_EQ(test::read_file(folder_ / "work/mine.json"), "mine");
   const Ran nowhere = weft("new nowhere/mine.json --from dgx-h100");
   EXPECT_EQ(nowhere.code, 2);
-  EXPECT_EQ(nowhere.err, "weft: nowhere/mine.json: expected the name of a new file, got No such file or directory\n");
+  EXPECT_EQ(nowhere.err,
+            "weft: nowhere/mine.json: expected the name of a new file, got one in a folder that is not there\n");
 }
 
 TEST_F(NewCli, UnknownNamesGetNearOnes) {

@@ -329,7 +329,9 @@ TEST(FullTables, LeaveTheNextCommunicatorRings) {
     EXPECT_EQ(first.remark(), "");
     std::string remark;
     const auto results = run_collective(machine, CollectiveOp::kAllReduce, {65540}, ElementType::kFp32, &remark);
-    EXPECT_EQ(remark, "the switches have no room for the reduction trees of collectives, so that it runs in rings");
+    EXPECT_EQ(remark,
+              "the switches have no room for the reduction trees of collectives, so that ring runs in "
+              "place of in-network");
     EXPECT_EQ(results[0].wrong, 0);
   }
 }

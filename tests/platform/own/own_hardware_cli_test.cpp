@@ -215,6 +215,9 @@ TEST_F(OwnHardwareCli, FieldsWithoutEffectAreNamed) {
             has_no_effect("accelerator.hbm.open_page.banks", "accelerator.hbm.detail is stream"));
   EXPECT_EQ(run(command + kOpenPage + "--set accelerator.hbm.core_rate=1TB/s")["without_effect"],
             has_no_effect("accelerator.hbm.core_rate", "accelerator.hbm.detail is open-page"));
+  // The stacks would say it for another model.
+  EXPECT_EQ(run(command + kOpenPage + "--set accelerator.hbm.efficiency=0.5")["without_effect"],
+            has_no_effect("accelerator.hbm.efficiency", "accelerator.hbm.detail is open-page"));
   const std::string moves = std::string(kStep) + kOffload + "--out out ";
   EXPECT_EQ(run(moves + kFlash + "--set remote_memory.sharers=2")["without_effect"],
             has_no_effect("remote_memory.sharers", "remote_memory.kind is flash"));

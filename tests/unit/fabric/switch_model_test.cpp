@@ -111,8 +111,7 @@ TEST(SwitchModel, IsRefusedWhereItDoesNotFit) {
             "fabric.switch.implementation: expected one of model, own-switch, got \"own-swtch\"; did you mean "
             "\"own-switch\"?");
   EXPECT_EQ(message_of([] {
-              SwitchModel again;
-              again.name = "model";
+              const SwitchModel again = model_of(Switch::Config());
               fabric::provide(again);
             }),
             "model of switch: expected a name that no other has, got \"model\"");

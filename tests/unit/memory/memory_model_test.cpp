@@ -142,11 +142,10 @@ TEST(MemoryModel, IsRefusedByAnUnknownNameAndByOneThatIsTaken) {
               field.config = OwnConfig();
               provide(field);
             }),
-            "expected a name that no field beside its own has, got \"core-rate\"");
+            "model of memory: expected a name that no field of accelerator.hbm has, got \"core-rate\"");
   for (const char* name : {"stream", "own-memory"}) {
     EXPECT_EQ(message_of<std::invalid_argument>([&] {
-                MemoryModel again;
-                again.name = name;
+                const MemoryModel again = *memory_models().find(name);
                 provide(again);
               }),
               std::string("model of memory: expected a name that no other has, got \"") + name + "\"");

@@ -156,11 +156,10 @@ TEST(RemoteModel, IsRefusedByAnUnknownNameAndByOneThatIsTaken) {
               field.config = OwnRemoteConfig();
               provide(field);
             }),
-            "expected a name that no field beside its own has, got \"dma\"");
+            "kind of remote memory: expected a name that no field of remote_memory has, got \"dma\"");
   for (const char* name : {"cxl", "own-remote"}) {
     EXPECT_EQ(what_of<std::invalid_argument>([&] {
-                RemoteModel again;
-                again.name = name;
+                const RemoteModel again = *remote_models().find(name);
                 provide(again);
               }),
               std::string("kind of remote memory: expected a name that no other has, got \"") + name + "\"");

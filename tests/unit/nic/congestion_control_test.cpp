@@ -172,8 +172,7 @@ TEST(CongestionControl, IsRefusedByAnUnknownNameAndByOneThatIsTaken) {
                  "nic.congestion: expected one of none, dcqcn, own-control, got \"own-contrl\"; did you mean "
                  "\"own-control\"?");
   }
-  CongestionScheme again;
-  again.name = "dcqcn";
+  const CongestionScheme again = *congestion_schemes().find("dcqcn");
   try {
     provide(again);
     ADD_FAILURE() << "it has been taken";

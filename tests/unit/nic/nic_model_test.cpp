@@ -113,8 +113,7 @@ TEST_F(NicModels, AnUnknownNameAndOneThatIsTakenAreRefused) {
   EXPECT_EQ(message_of([&] { static_cast<void>(model_of(config)); }),
             "nic.implementation: expected one of model, own-nic, got \"own-nick\"; did you mean \"own-nic\"?");
   EXPECT_EQ(message_of([] {
-              NicModel again;
-              again.name = "own-nic";
+              const NicModel again = *nic_models().find("own-nic");
               provide(again);
             }),
             "model of network interface: expected a name that no other has, got \"own-nic\"");

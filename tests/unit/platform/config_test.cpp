@@ -257,7 +257,8 @@ TEST(ConfigParts, AreFoundInTheFoldersOfTheEnvironment) {
   setenv("WEFT_PATH", (std::string("/:") + kParts).c_str(), 1);
   EXPECT_EQ(Catalogue().find("engine-a")->kind, "engine");
   setenv("WEFT_PATH", "/:/nowhere", 1);
-  EXPECT_EQ(error_of([] { Catalogue(); }), "WEFT_PATH: expected folders separated by colons, got \"/nowhere\"");
+  EXPECT_EQ(error_of([] { Catalogue(); }),
+            "WEFT_PATH: expected folders separated by colons, got \"/nowhere\", which is not there");
   unsetenv("WEFT_PATH");
   EXPECT_EQ(Catalogue().find("engine-a"), nullptr);
 }

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <stdexcept>
+#include <string>
 #include <utility>
 
 #include "hw/core/config/provide_beside.h"
@@ -19,9 +21,11 @@ WEFT_COMPRESSORS(WEFT_DECLARE)
 
 namespace {
 
+constexpr const char* kCompressor = "compression of gradients";
+
 Registry<Compressor>& known_compressors() {
 #define WEFT_MAKER(NAME) NAME##_compressor,
-  static Registry<Compressor> all("compression of gradients", {WEFT_COMPRESSORS(WEFT_MAKER)});
+  static Registry<Compressor> all(kCompressor, {WEFT_COMPRESSORS(WEFT_MAKER)});
 #undef WEFT_MAKER
   return all;
 }
@@ -33,7 +37,10 @@ bool CompressionConfig::estimates() const {
 }
 
 void provide(Compressor compressor) {
-  provide_beside<CompressionConfig>(known_compressors(), std::move(compressor));
+  if (!compressor.kernels) {
+    throw std::invalid_argument(std::string(kCompressor) + " \"" + compressor.name + "\": expected kernels, got none");
+  }
+  provide_beside<CompressionConfig>(known_compressors(), std::move(compressor), kCompressor, "workload.compression");
 }
 
 const Registry<Compressor>& compressors() {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <stdexcept>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "hw/core/config/provide_beside.h"
 #include "sw/schedules/kfac/schedule.h"
@@ -22,9 +25,11 @@ WEFT_SCHEDULES(WEFT_DECLARE)
 
 namespace {
 
+constexpr const char* kSchedule = "schedule";
+
 Registry<Schedule>& known_schedules() {
 #define WEFT_MAKER(NAME) NAME##_schedule,
-  static Registry<Schedule> all("schedule", {WEFT_SCHEDULES(WEFT_MAKER)});
+  static Registry<Schedule> all(kSchedule, {WEFT_SCHEDULES(WEFT_MAKER)});
 #undef WEFT_MAKER
   return all;
 }
@@ -32,7 +37,7 @@ Registry<Schedule>& known_schedules() {
 }  // namespace
 
 void provide(Schedule schedule) {
-  provide_beside<KfacConfig>(known_schedules(), std::move(schedule));
+  provide_beside<KfacConfig>(known_schedules(), std::move(schedule), kSchedule, "workload");
 }
 
 const Registry<Schedule>& schedules() {
@@ -48,7 +53,65 @@ const Schedule& schedule_of(const ScheduleName& name) {
 }
 
 std::unique_ptr<Trainer> trainer_of(const KfacConfig& config) {
-  return schedule_of(config.algorithm).make(config);
+  const Schedule& schedule = schedule_of(config.algorithm);
+  return made(schedule.make(config), "workload.algorithm", schedule.name);
+}
+
+namespace {
+
+/// What a schedule says is wrong: the mistake of its program, not of the platform.
+[[noreturn]] void fail_trainer(const Trainer& trainer, const std::string& what) {
+  throw std::invalid_argument("schedule " + trainer.config().algorithm.text() + ": " + what);
+}
+
+void check_owners(const Trainer& trainer, const std::string& call, const std::vector<int>& owners, std::size_t tensors,
+                  int ranks) {
+  if (owners.size() != tensors) {
+    fail_trainer(trainer, call + ": expected an owner for each of " + std::to_string(tensors) + " tensors, got " +
+                              std::to_string(owners.size()));
+  }
+  for (std::size_t i = 0; i < owners.size(); ++i) {
+    if (owners[i] == kfac::kEveryone || (owners[i] >= 0 && owners[i] < ranks)) continue;
+    fail_trainer(trainer, call + ": expected an owner below " + std::to_string(ranks) + " for tensor " +
+                              std::to_string(i) + ", got " + std::to_string(owners[i]));
+  }
+}
+
+}  // namespace
+
+kfac::Placement placement_of(const Trainer& trainer, std::size_t factors, int ranks) {
+  kfac::Placement placement = trainer.place(factors, ranks);
+  check_owners(trainer, "place()", placement.owner, factors, ranks);
+  return placement;
+}
+
+std::vector<Subgroups> subgroups_of(const Trainer& trainer, int ranks) {
+  std::vector<Subgroups> all = trainer.subgroups(ranks);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    std::vector<bool> seen(static_cast<std::size_t>(ranks));
+    for (const std::vector<int>& group : all[i]) {
+      for (const int rank : group) {
+        const bool exists = rank >= 0 && rank < ranks;
+        if (exists && !seen[static_cast<std::size_t>(rank)]) {
+          seen[static_cast<std::size_t>(rank)] = true;
+          continue;
+        }
+        fail_trainer(trainer, "subgroups() " + std::to_string(i) + ": expected each of " + std::to_string(ranks) +
+                                  " ranks in one group at most, got rank " + std::to_string(rank) +
+                                  (exists ? " twice" : ""));
+      }
+    }
+  }
+  return all;
+}
+
+std::vector<OwnBuffer> buffers_of(const Trainer& trainer, const models::Network& network, int ranks) {
+  std::vector<OwnBuffer> buffers = trainer.buffers(network, ranks);
+  for (const OwnBuffer& buffer : buffers) {
+    if (buffer.owners.empty()) continue;
+    check_owners(trainer, "buffers(), " + buffer.what, buffer.owners, buffer.elements.size(), ranks);
+  }
+  return buffers;
 }
 
 kfac::Placement Trainer::place(std::size_t factors, int ranks) const {

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command of a user who makes mistakes: with the environment variable MISTAKE one in what is registered, by a field
+// of the platform one in what it does.
+#include <cstdint>
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <systemc>
+#include <vector>
+
+#include "hw/fabric/switch/switch_model.h"
+#include "hw/memory/memory_model.h"
+#include "hw/memory/remote/remote_model.h"
+#include "hw/nic/congestion/congestion_control.h"
+#include "hw/nic/nic_model.h"
+#include "platforms/commands/command_line.h"
+#include "platforms/jobs/job_kind.h"
+#include "platforms/machine/machine.h"
+#include "sw/collectives/algorithm.h"
+#include "sw/collectives/mesh.h"
+#include "sw/schedules/kfac/compressor.h"
+#include "sw/schedules/kfac/methods/second_order.h"
+#include "sw/schedules/kfac/step_builder.h"
+
+namespace weft {
+namespace {
+
+struct None {
+  template <typename Visitor>
+  void fields(Visitor&& /*visit*/) {}
+};
+
+struct Named {
+  int one = 1;
+  int other = 2;
+  template <typename Visitor>
+  void fields(Visitor&& visit) {
+    visit("turn", one, "A field");
+    visit("turn", other, "Another one of that name");
+  }
+};
+
+struct Kind {
+  int kind = 1;
+  template <typename Visitor>
+  void fields(Visitor&& visit) {
+    visit("kind", kind, "What the workload's kind has");
+  }
+};
+
+struct Outside {
+  int steps = 0;
+  Time pause = Time(2'000'000);
+  template <typename Visitor>
+  void fields(Visitor&& visit) {
+    visit("steps", steps, "Steps", Range{0, 10});
+    visit("pause", pause, "A pause", Range{0, 1'000'000});
+  }
+};
+
+struct Faults {
+  std::string fault = "none";
+  template <typename Visitor>
+  void fields(Visitor&& visit) {
+    visit("fault", fault, "What it does wrong");
+  }
+};
+
+/// A schedule of which each fault is one call.
+class Faulty final : public schedules::SecondOrderTrainer {
+ public:
+  using SecondOrderTrainer::SecondOrderTrainer;
+
+  [[nodiscard]] std::vector<schedules::Subgroups> subgroups(int ranks) const override {
+    if (is("twice")) return {{{0, 0}}};
+    if (is("beyond")) return {{{0, ranks}}};
+    return {};
+  }
+  [[nodiscard]] kfac::Placement place(std::size_t factors, int ranks) const override {
+    kfac::Placement placement{ranks, std::vector<int>(factors, 0)};
+    if (is("owner")) placement.owner.back() = ranks;
+    if (is("owners")) placement.owner.pop_back();
+    return placement;
+  }
+  [[nodiscard]] std::vector<schedules::OwnBuffer> buffers(const models::Network& /*network*/,
+                                                          int /*ranks*/) const override {
+    if (is("buffer")) return {{"moments", {4, 4}, {0, 99}}};
+    return {};
+  }
+  void step(schedules::StepBuilder& step, const schedules::KfacUpdates& /*updates*/) const override {
+    if (is("layer")) step.forward(999);
+    for (std::size_t l = 0; l < step.layers(); ++l) step.forward(l);
+    for (std::size_t l = step.layers(); l-- > 0;) step.backward(l);
+    if (is("within")) return step.send_gradients(2);
+    if (is("slot")) return step.start_average(3);
+    if (is("root")) {
+      step.send({.traffic = schedules::KfacTraffic::kGradients,
+                 .collective = schedules::KfacCollective::kBroadcast,
+                 .name = "weights",
+                 .root = 77,
+                 .address = step.layout().weights[0],
+                 .bytes = 64});
+    }
+    step.send_gradients();
+    step.await_gradients();
+  }
+
+ private:
+  [[nodiscard]] bool is(const char* fault) const { return own<Faults>().fault == fault; }
+};
+
+/// An Allgather whose members send a message that none of them receives.
+class Forgetful final : public collectives::Group {
+ public:
+  explicit Forgetful(const collectives::GroupSite& site) : mesh_(site.ranks, site.name + " forgetful") {}
+
+  int size() const override { return mesh_.size(); }
+  firmware::Task allgather(int member, std::uint64_t buffer, collectives::BlockMap blocks,
+                           std::uint64_t /*granule*/) override {
+    collectives::Mesh::Member& here = mesh_[member];
+    const int peer = (member + 1) % size();
+    here.invite((member + size() - 1) % size());
+    co_await here.invited(peer);
+    here.write(peer, buffer + blocks(member).offset, blocks(member).bytes);
+    co_await here.acknowledged();
+  }
+
+ private:
+  collectives::Mesh mesh_;
+};
+
+/// Finds so many elements wrong.
+class Checking final : public platforms::Job {
+ public:
+  void build(platforms::Machine& machine) override { machine_ = &machine; }
+  void start() override { machine_->rank(0).processor->spawn("checking", 0, run()); }
+  [[nodiscard]] double progress() const override { return 1; }
+  [[nodiscard]] std::string title() const override { return "a check"; }
+  [[nodiscard]] nlohmann::ordered_json workload() const override { return {{"kind", "checking"}}; }
+  [[nodiscard]] nlohmann::ordered_json summary() const override { return nlohmann::ordered_json::object(); }
+  [[nodiscard]] std::string text() const override { return ""; }
+  [[nodiscard]] std::int64_t wrong() const override { return machine_->config().data ? 7 : -1; }
+
+ private:
+  firmware::Task run() { co_await machine_->rank(0).processor->delay(Time(1'000'000)); }
+
+  platforms::Machine* machine_ = nullptr;
+};
+
+collectives::Algorithm algorithm(const std::string& name, AnyConfig config = None()) {
+  return {.name = name,
+          .doc = "sends",
+          .operations = {dimensions::Operation::kAllgather},
+          .rooted = {},
+          .config = std::move(config),
+          .make = [](collectives::GroupSite& site) -> std::unique_ptr<collectives::Group> {
+            return std::make_unique<Forgetful>(site);
+          }};
+}
+
+template <typename Entry>
+Entry unmade() {
+  Entry entry;
+  entry.name = "unmade";
+  return entry;
+}
+
+/// What is registered with MISTAKE.
+const std::map<std::string, std::function<void()>>& mistakes() {
+  static const std::map<std::string, std::function<void()>> all = {
+      {"algorithm", [] { collectives::provide(unmade<collectives::Algorithm>()); }},
+      {"nic", [] { nic::provide(unmade<nic::NicModel>()); }},
+      {"congestion", [] { nic::provide(unmade<nic::CongestionScheme>()); }},
+      {"switch", [] { fabric::provide(unmade<fabric::SwitchModel>()); }},
+      {"memory", [] { memory::provide(unmade<memory::MemoryModel>()); }},
+      {"remote", [] { memory::provide(unmade<memory::RemoteModel>()); }},
+      {"schedule", [] { schedules::provide(unmade<schedules::Schedule>()); }},
+      {"compressor", [] { schedules::provide(unmade<schedules::Compressor>()); }},
+      {"job", [] { platforms::provide(unmade<platforms::JobKind>()); }},
+      {"twice", [] { collectives::provide(algorithm("ring")); }},
+      {"characters", [] { collectives::provide(algorithm("my ring")); }},
+      {"field", [] { collectives::provide(algorithm("chunk")); }},
+      {"named", [] { collectives::provide(algorithm("my-ring", Named())); }},
+      {"outside", [] { collectives::provide(algorithm("my-ring", Outside())); }},
+      {"kind",
+       [] {
+         platforms::provide_job("my-kind", "x", Kind(),
+                                [](platforms::Platform&, const Kind&) { return std::make_unique<Checking>(); });
+       }},
+  };
+  return all;
+}
+
+/// Makers that return nothing.
+void provide_nothing() {
+  fabric::provide({.name = "nothing", .doc = "returns nothing", .make = [](const fabric::SwitchSite&) {
+                     return std::unique_ptr<fabric::AnySwitch>();
+                   }});
+  nic::provide(nic::NicModel{.name = "nothing", .doc = "returns nothing", .make = [](const nic::NicSite&) {
+                               return std::unique_ptr<nic::AnyNic>();
+                             }});
+  nic::provide(
+      nic::CongestionScheme{.name = "nothing", .doc = "returns nothing", .make = [](const nic::CongestionSite&) {
+                              return std::unique_ptr<nic::CongestionControl>();
+                            }});
+  memory::provide(
+      memory::MemoryModel{.name = "nothing", .doc = "returns nothing", .make = [](const memory::MemorySite&) {
+                            return std::unique_ptr<memory::Memory>();
+                          }});
+  memory::provide(
+      memory::RemoteModel{.name = "nothing", .doc = "returns nothing", .make = [](const memory::RemoteSite&) {
+                            return std::unique_ptr<memory::RemoteTarget>();
+                          }});
+  schedules::provide(
+      schedules::Schedule{.name = "nothing", .doc = "returns nothing", .make = [](const schedules::KfacConfig&) {
+                            return std::unique_ptr<schedules::Trainer>();
+                          }});
+  platforms::provide_job("nothing", "x", None(),
+                         [](platforms::Platform&, const None&) { return std::unique_ptr<platforms::Job>(); });
+}
+
+}  // namespace
+}  // namespace weft
+
+int sc_main(int argc, char** argv) {
+  using namespace weft;
+  if (const char* mistake = std::getenv("MISTAKE")) mistakes().at(mistake)();
+  provide_nothing();
+  collectives::provide(algorithm("forgetful"));
+  collectives::provide({.name = "picky",
+                        .doc = "refuses",
+                        .operations = {dimensions::Operation::kAllgather},
+                        .make = [](collectives::GroupSite& site) {
+                          site.remark = "picky takes other ranks";
+                          return std::unique_ptr<collectives::Group>();
+                        }});
+  schedules::provide({.name = "faulty",
+                      .doc = "makes mistakes",
+                      .config = Faults(),
+                      .second_order = schedules::SecondOrder{},
+                      .make = [](const schedules::KfacConfig& config) { return std::make_unique<Faulty>(config); }});
+  platforms::provide_job("checking", "Finds what is wrong.", None(),
+                         [](platforms::Platform&, const None&) { return std::make_unique<Checking>(); });
+  return platforms::command_line(argc, argv);
+}
