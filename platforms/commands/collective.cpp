@@ -18,6 +18,7 @@
 #include "platforms/cli/result_files.h"
 #include "platforms/cli/signals.h"
 #include "platforms/cli/sizes.h"
+#include "platforms/cli/timeline_option.h"
 #include "platforms/cli/waves.h"
 #include "platforms/commands/analytical/collective.h"
 #include "platforms/commands/analytical/platform.h"
@@ -32,6 +33,7 @@
 #include "platforms/results/link_summary.h"
 #include "platforms/results/stopwatch.h"
 #include "platforms/results/summary.h"
+#include "platforms/results/timeline_path.h"
 #include "platforms/results/version.h"
 #include "platforms/results/why/why_summary.h"
 #include "platforms/results/why/why_text.h"
@@ -50,6 +52,7 @@ struct CollectiveOptions {
   std::string bytes = "1KiB:1GiB:x2";
   std::string type = "fp32";
   WaveOptions waves;
+  TimelineOptions timeline;
   std::string out;
   bool traffic = false;
   bool json = false;
@@ -167,6 +170,11 @@ int run_analytical(const CollectiveOptions& options, const std::vector<std::uint
         options.algorithm);
   }
   options.waves.refuse_without_modules();
+  for (const auto& [option, given] :
+       {std::pair("--why", options.platform.why), std::pair("--out", !options.out.empty()),
+        std::pair("--timeline", !options.timeline.file.empty())}) {
+    if (given) throw UsageError(option + std::string(": expected a machine of modules, got an analytical network"));
+  }
   return run_analytical_collective(
       {options.platform, value_of<CollectiveOp>(options.op), options.op, sizes, options.type, element, options.json});
 }
@@ -240,6 +248,10 @@ int run_machine(const CollectiveOptions& options, Platform& platform, const std:
   }
   ResultFiles files;
   const fs::path folder = options.out.empty() ? fs::path() : files.folder("--out", options.out, kRunFiles);
+  const bool draws = !options.out.empty() || !options.timeline.file.empty();
+  const std::unique_ptr<TimelineProbe> probe =
+      draws ? open_timeline(files, options.timeline, options.out, folder, machine.size()) : nullptr;
+  if (probe) machine.record(*probe);
   const std::unique_ptr<WaveRecording> waves = open_waves(options.waves, machine, files);
   std::vector<CollectiveResult> results;
   Measured measured_span;
@@ -273,6 +285,10 @@ int run_machine(const CollectiveOptions& options, Platform& platform, const std:
   }
 
   if (waves) waves->close();
+  if (probe) {
+    if (options.platform.why) draw_path(*probe, *machine.causes(), machine.causes()->path());
+    probe->close();
+  }
   MachineUse use = use_of(machine);
   use.energy = false;
   std::vector<IdleFields> more = platform.replaced();
@@ -303,6 +319,7 @@ int run_machine(const CollectiveOptions& options, Platform& platform, const std:
       {"without_effect", without_effect},
       {"partial", partial_json(interrupted)},
       {"simulated_us", to_us(measured_span.length())},
+      {"timeline", probe ? ordered_json(options.timeline.text()) : ordered_json()},
       {"rows", to_json(results, machine.node_count() > 0)},
       {"links", link_totals(machine)},
       {"counters", interface_summary(machine)},
@@ -344,6 +361,7 @@ int run_machine(const CollectiveOptions& options, Platform& platform, const std:
 int run(CollectiveOptions options) {
   const std::uint64_t element = size_of(value_of<ElementType>(options.type));
   const std::vector<std::uint64_t> sizes = parse_sizes(options.bytes, "--bytes", element);
+  options.timeline.check();
   if (is_analytical(options.platform)) return run_analytical(options, sizes, element);
   apply_algorithm(options);
   Platform platform(options.platform);
@@ -367,6 +385,7 @@ Command collective_command(const Arguments& parent) {
   app.add_option("--out", options->out,
                  "Folder for summary.json, links.csv and config.json; none is written if left out")
       .type_name("FOLDER");
+  options->timeline.add_to(app);
   app.add_flag("--why", options->platform.why, "Keep the critical path: where the time of the rows goes, exactly");
   app.add_flag("--traffic", options->traffic, "Print a second table, of the bytes that links carried");
   app.add_flag("--no-warmup", options->cold, "Skip the run of the first size that is not measured");

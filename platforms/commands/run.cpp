@@ -281,7 +281,8 @@ int run_machine(const RunOptions& options, Platform& platform) {
       write_file(folder / "path.svg", to_svg(machine.network().topology(), path.heat, meaning));
     }
     const ordered_json values = configuration(platform.document())["values"];
-    why_told = "\n" + why_text(why, values) + "\n" + advice_text(why, values, 4);
+    why_told = "\n" + why_text(why, values, WhyText::kBrief) + "\n" + advice_text(why, values, 4) + "weft why " +
+               out.string() + " tells more\n";
   }
   std::string told;
   std::string remarks_on_links;

@@ -34,8 +34,8 @@ struct WhyOptions {
   bool json = false;
 };
 
-std::vector<Change> read_changes(const std::string& text, const ordered_json& values) {
-  std::vector<Change> changes;
+std::vector<ResourceChange> read_changes(const std::string& text, const ordered_json& values) {
+  std::vector<ResourceChange> changes;
   for (std::size_t from = 0; from <= text.size();) {
     const std::size_t comma = std::min(text.find(',', from), text.size());
     try {
@@ -49,11 +49,12 @@ std::vector<Change> read_changes(const std::string& text, const ordered_json& va
 }
 
 /// Simulates the run with changes; its critical path's length.
-std::int64_t simulate(const std::string& config, const std::vector<Change>& changes, const ordered_json& values) {
+std::int64_t simulate(const std::string& config, const std::vector<ResourceChange>& changes,
+                      const ordered_json& values) {
   const traces::Temporary folder = traces::Temporary::make_folder(fs::temp_directory_path());
   std::vector<std::string> arguments = {
       "run", config, "--why", "--timeline-ranks", "0", "--out", (folder.path() / "run").string()};
-  for (const Change& change : changes) {
+  for (const ResourceChange& change : changes) {
     const auto settings = settings_of(change, values);
     if (settings.empty()) {
       throw UsageError("--verify: expected changes that settings make, and none makes " + to_text(change));
@@ -77,7 +78,7 @@ ordered_json what_if(const WhyOptions& options, const RunResults& run) {
   const ordered_json values = run.values();
   ordered_json list = ordered_json::array();
   for (const std::string& text : options.what_if) {
-    const std::vector<Change> changes = read_changes(text, values);
+    const std::vector<ResourceChange> changes = read_changes(text, values);
     const Foretold told = foretell(run.why, changes);
     ordered_json row = {{"what_if", text},         {"before_ps", told.before_ps}, {"estimate_ps", told.ps()},
                         {"path_ps", told.path_ps}, {"other_ps", told.other_ps},   {"other", told.other},
@@ -110,8 +111,9 @@ std::string to_text(const ordered_json& rows) {
   std::string text = in_columns(lines);
   if (loose) {
     text += wrapped(
-                "\"about\": the estimate is loose, since another chain of work may then be the longest. --verify "
-                "simulates the change.",
+                "\"about\": the estimate is loose. Another chain of work may then be the longest, or a cap of power "
+                "may take the gain. "
+                "--verify simulates the change.",
                 0) +
             "\n";
   }
@@ -138,7 +140,7 @@ int explain(const WhyOptions& options) {
     const std::string text = advice_text(run.why, values);
     print(text.empty() ? "Nothing that is known would make the run shorter.\n" : text);
   } else {
-    print(why_text(run.why, values, options.all));
+    print(why_text(run.why, values, options.all ? WhyText::kAll : WhyText::kScreen));
     print("\n" + advice_text(run.why, values, 4));
   }
   return kDone;

@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kTerminalWidth = 120;
 }  // namespace
 
-std::string in_columns(const std::vector<std::vector<std::string>>& lines) {
+std::string in_columns(const std::vector<std::vector<std::string>>& lines, std::size_t texts) {
   std::vector<std::size_t> widths;
   for (const auto& line : lines) {
     widths.resize(std::max(widths.size(), line.size()));
@@ -26,7 +26,9 @@ std::string in_columns(const std::vector<std::vector<std::string>>& lines) {
   for (const auto& line : lines) {
     std::string row;
     for (std::size_t i = 0; i < line.size(); ++i) {
-      row += i == 0 ? fmt::format("{:<{}}", line[i], widths[i]) : fmt::format("  {:>{}}", line[i], widths[i]);
+      const char* const gap = i == 0 ? "" : "  ";
+      row += i == 0 || i >= texts ? fmt::format("{}{:<{}}", gap, line[i], widths[i])
+                                  : fmt::format("{}{:>{}}", gap, line[i], widths[i]);
     }
     row.erase(row.find_last_not_of(' ') + 1);
     text += row + "\n";

@@ -11,8 +11,9 @@
 /// Figures as people and JSON have them.
 namespace weft::platforms {
 
-/// Cells in columns, two blanks apart: the first one left-aligned, the others right-aligned.
-std::string in_columns(const std::vector<std::vector<std::string>>& lines);
+/// Cells in columns, two blanks apart: the first one left-aligned, the others right-aligned, but for those from
+/// `texts` on, which are left-aligned.
+std::string in_columns(const std::vector<std::vector<std::string>>& lines, std::size_t texts = SIZE_MAX);
 
 /// In lines of at most a terminal's width, those that follow indented by `indent`.
 std::string wrapped(const std::string& text, std::size_t indent);

@@ -101,7 +101,7 @@ ordered_json read_results(const fs::path& folder) {
     return fs::is_regular_file(folder / name, ignored);
   };
   if (!run.why.is_null()) {
-    results["why_words"] = first_words(why_text(run.why, run.values()));
+    results["why_words"] = first_words(why_text(run.why, run.values(), WhyText::kBrief));
     results["why"] = std::move(run.why);
   }
   if (!run.config.is_null()) results["config"] = std::move(run.config);

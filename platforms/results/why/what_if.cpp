@@ -72,14 +72,14 @@ std::set<std::string> capped(const ordered_json& pieces) {
 }
 
 /// What a chain takes with the changes.
-double scaled(const ordered_json& pieces, const std::vector<Change>& changes) {
+double scaled(const ordered_json& pieces, const std::vector<ResourceChange>& changes) {
   const std::set<std::string> at_cap = capped(pieces);
   double sum = 0;
   for (const ordered_json& piece : pieces) {
     double ps = piece["ps"].get<double>();
     if (piece.contains("kind")) {
       const Resource& its = resource_of(piece);
-      for (const Change& change : changes) {
+      for (const ResourceChange& change : changes) {
         const bool waits_for_power = piece["kind"] == "kernel" && change.factor > 1 && at_cap.contains(piece["about"]);
         if (change.resource == &its && !waits_for_power) ps /= change.factor;
       }
@@ -91,11 +91,11 @@ double scaled(const ordered_json& pieces, const std::vector<Change>& changes) {
 
 }  // namespace
 
-Change read_change(const std::string& text, const ordered_json& values) {
+ResourceChange read_change(const std::string& text, const ordered_json& values) {
   const std::size_t equals = text.find('=');
   const std::string name = text.substr(0, equals);
   const std::string value = equals == std::string::npos ? "" : text.substr(equals + 1);
-  Change change;
+  ResourceChange change;
   for (const Resource& resource : resources()) {
     bool is_rate = true;
     bool is_it = name == resource.name && !resource.settings.empty();
@@ -126,12 +126,12 @@ Change read_change(const std::string& text, const ordered_json& values) {
   throw std::invalid_argument(fmt::format("expected one of {}, or a field of these, got \"{}\"", names(), name));
 }
 
-std::string to_text(const Change& change) {
+std::string to_text(const ResourceChange& change) {
   const std::string name = change.field.empty() ? std::string(change.resource->name) : change.field;
   return std::isinf(change.factor) ? name + "=inf" : fmt::format("{}=x{:.4g}", name, change.factor);
 }
 
-std::vector<std::pair<std::string, std::string>> settings_of(const Change& change, const ordered_json& values) {
+std::vector<std::pair<std::string, std::string>> settings_of(const ResourceChange& change, const ordered_json& values) {
   std::vector<std::pair<std::string, std::string>> settings;
   for (const Resource::Setting& setting : change.resource->settings) {
     const std::string field(setting.field);
@@ -150,7 +150,7 @@ std::vector<std::pair<std::string, std::string>> settings_of(const Change& chang
   return settings;
 }
 
-Foretold foretell(const ordered_json& why, const std::vector<Change>& changes) {
+Foretold foretell(const ordered_json& why, const std::vector<ResourceChange>& changes) {
   Foretold result;
   result.before_ps = why["until_ps"].get<std::int64_t>() - why["from_ps"].get<std::int64_t>();
   result.path_ps = std::llround(scaled(why["pieces"], changes));
@@ -163,12 +163,13 @@ Foretold foretell(const ordered_json& why, const std::vector<Change>& changes) {
     result.other_ps = std::llround(ps);
     result.other = "collectives of " + group;
   }
-  const bool slower = std::any_of(changes.begin(), changes.end(), [](const Change& it) { return it.factor < 1; });
+  const bool slower =
+      std::any_of(changes.begin(), changes.end(), [](const ResourceChange& it) { return it.factor < 1; });
   if (!slower) result.other_ps = std::min(result.other_ps, result.before_ps);
   const auto near = static_cast<double>(result.before_ps) * (1 - kNear);
   result.is_loose = static_cast<double>(result.ps())<near&& static_cast<double>(result.other_ps)> kRival *
                     static_cast<double>(result.path_ps);
-  const bool at_cap = std::any_of(changes.begin(), changes.end(), [&why](const Change& it) {
+  const bool at_cap = std::any_of(changes.begin(), changes.end(), [&why](const ResourceChange& it) {
     return it.resource->name == "compute" && it.factor > 1 && !capped(why["pieces"]).empty();
   });
   result.is_loose = result.is_loose || at_cap;

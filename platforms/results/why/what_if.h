@@ -13,7 +13,7 @@
 namespace weft::platforms {
 
 /// "hbm=x2": so many times as fast. Infinity: it takes no time.
-struct Change {
+struct ResourceChange {
   const Resource* resource = nullptr;
   std::string field;  ///< empty: all of the resource
   double factor = 1;
@@ -21,12 +21,12 @@ struct Change {
 
 /// Reads NAME=xN, NAME=inf and NAME=0 (of what is a time), where NAME is a resource or one of its fields, and
 /// FIELD=VALUE in the unit that `values` (of config.json) has. Throws std::invalid_argument with what was expected.
-[[nodiscard]] Change read_change(const std::string& text, const nlohmann::ordered_json& values);
+[[nodiscard]] ResourceChange read_change(const std::string& text, const nlohmann::ordered_json& values);
 /// "hbm=x2", as read_change() reads it.
-[[nodiscard]] std::string to_text(const Change& change);
+[[nodiscard]] std::string to_text(const ResourceChange& change);
 /// Settings, FIELD and VALUE, that make the change, of those fields that the platform has. Empty: there are none, or
 /// they cannot be scaled so.
-[[nodiscard]] std::vector<std::pair<std::string, std::string>> settings_of(const Change& change,
+[[nodiscard]] std::vector<std::pair<std::string, std::string>> settings_of(const ResourceChange& change,
                                                                            const nlohmann::ordered_json& values);
 
 /// What a run would take with changes, by what why.json has of it.
@@ -44,6 +44,6 @@ struct Foretold {
 
   [[nodiscard]] std::int64_t ps() const { return path_ps > other_ps ? path_ps : other_ps; }
 };
-[[nodiscard]] Foretold foretell(const nlohmann::ordered_json& why, const std::vector<Change>& changes);
+[[nodiscard]] Foretold foretell(const nlohmann::ordered_json& why, const std::vector<ResourceChange>& changes);
 
 }  // namespace weft::platforms

@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-/// Of a wait and of a collective, what has a piece of its own.
+/// Of a wait and of a collective, what has a piece of its own. The rest is by kind.
 constexpr std::size_t kMostPieces = 12;
 
 class Names {
@@ -82,15 +82,24 @@ ordered_json largest(const Names& names, const CauseSums& sums) {
   std::vector<std::pair<Why, Time>> sorted(sums.begin(), sums.end());
   std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
   ordered_json list = ordered_json::array();
-  Time rest;
+  std::map<std::pair<std::string, std::string>, Time> rest;
   for (std::size_t i = 0; i < sorted.size(); ++i) {
+    ordered_json piece = names.piece(sorted[i].first, sorted[i].second);
     if (i < kMostPieces) {
-      list.push_back(names.piece(sorted[i].first, sorted[i].second));
+      list.push_back(std::move(piece));
     } else {
-      rest += sorted[i].second;
+      rest[{piece["kind"], piece["network"]}] += sorted[i].second;
     }
   }
-  if (rest > Time()) list.push_back({{"of", "others"}, {"ps", rest.count()}});
+  for (const auto& [of, time] : rest) {
+    list.push_back({{"of", "others"},
+                    {"about", "others"},
+                    {"kind", of.first},
+                    {"place", "others"},
+                    {"on_link", false},
+                    {"network", of.second},
+                    {"ps", time.count()}});
+  }
   return list;
 }
 

@@ -124,7 +124,7 @@ std::string resources_text(const ordered_json& why, const ordered_json& values, 
          fmt::format("{:.1f} %", 100.0 * static_cast<double>(found->second.ps) / static_cast<double>(whole)),
          std::to_string(found->second.times), value_in(values, resource)});
   }
-  return in_columns(lines);
+  return in_columns(lines, 4);
 }
 
 std::string links_text(const ordered_json& why, const Branch& links, const Tree& tree) {
@@ -146,22 +146,24 @@ std::string links_text(const ordered_json& why, const Branch& links, const Tree&
   return lines.size() == 1 ? "" : in_columns(lines);
 }
 
-/// "network.leaf0.port1 to nic1 24 %, computing 12 %": what the largest of these pieces are, by resource and place.
+/// "bytes on links 54 %, at nic1 out; computing 12 %": what the largest of these pieces are, by resource, each with the
+/// place or the kernel that most of it is.
 std::string mostly(const ordered_json& pieces, std::int64_t whole, std::size_t most = 2) {
   Branch sums;
   for (const ordered_json& piece : pieces) {
-    if (!piece.contains("kind")) continue;
-    const std::string place = piece["place"];
-    const bool is_kernel = piece["of"] == "kernel";
-    sums.add(is_kernel ? piece["about"].get<std::string>() + " on " + place
-                       : std::string(resource_of(piece).words) + " at " + place,
-             piece["ps"]);
+    const std::string of = piece["of"];
+    const std::string where = of == "kernel"
+                                  ? piece["about"].get<std::string>() + " on " + piece["place"].get<std::string>()
+                                  : piece["place"].get<std::string>();
+    sums.add(std::string(resource_of(piece).words), piece["ps"]).add(where, piece["ps"]);
   }
   std::string text;
   for (const auto& [name, part] : sums.worst_first()) {
     if (most-- == 0 || part->ps == 0) break;
-    text += fmt::format("{}{} {:.0f} %", text.empty() ? "" : ", ", name,
+    text += fmt::format("{}{} {:.0f} %", text.empty() ? "" : "; ", name,
                         100.0 * static_cast<double>(part->ps) / static_cast<double>(whole));
+    const auto [where, its] = part->worst_first().front();
+    if (2 * its->ps > part->ps && where != "others") text += ", mostly " + where;
   }
   return text;
 }
@@ -183,9 +185,9 @@ std::string collectives_text(const ordered_json& why, bool all) {
     lines.push_back({fmt::format("  {} {} of {}", it["group"].get<std::string>(), it["operation"].get<std::string>(),
                                  short_bytes(it["bytes"].get<double>())),
                      std::to_string(calls / it["members"].get<std::int64_t>()), short_time(Time(ps / calls)), waits,
-                     mostly(it["transfer"], std::max<std::int64_t>(ps - late, 1), 1)});
+                     mostly(it["transfer"], std::max<std::int64_t>(ps - late, 1))});
   }
-  return lines.size() == 1 ? "" : in_columns(lines);
+  return lines.size() == 1 ? "" : in_columns(lines, 3);
 }
 
 std::string waits_text(const ordered_json& why, bool all) {
@@ -207,12 +209,12 @@ std::string waits_text(const ordered_json& why, bool all) {
     if (waits.size() > 2) add("median: ", waits[waits.size() / 2]);
     if (waits.size() > 1) add("least: ", waits.front());
   }
-  return in_columns(lines);
+  return in_columns(lines, 2);
 }
 
 }  // namespace
 
-std::string why_text(const ordered_json& why, const ordered_json& values, bool all) {
+std::string why_text(const ordered_json& why, const ordered_json& values, WhyText how_much) {
   const std::int64_t whole = why["until_ps"].get<std::int64_t>() - why["from_ps"].get<std::int64_t>();
   Branch root;
   Branch of_kernels;
@@ -253,12 +255,15 @@ std::string why_text(const ordered_json& why, const ordered_json& values, bool a
       words += fmt::format(" The link that holds it up most is {}, for {}.", busiest, tree.percent(its->ps));
     }
   }
+  std::string text = wrapped(words, 0) + "\n\n" + resources_text(why, values, whole);
+  if (how_much == WhyText::kBrief) return text;
+  const bool all = how_much == WhyText::kAll;
   for (const auto& [name, part] : root.worst_first()) {
     if (part->ps == 0) continue;
     tree.line(0, name, part->ps);
     tree.parts(*part, 1, all ? 3 : 2);
   }
-  std::string text = wrapped(words, 0) + "\n\n" + resources_text(why, values, whole) + "\n" + tree.text();
+  text += "\n" + tree.text();
   for (const std::string& table : {links_text(why, links, tree), collectives_text(why, all), waits_text(why, all)}) {
     if (!table.empty()) text += "\n" + table;
   }
@@ -274,8 +279,8 @@ std::string advice_text(const ordered_json& why, const ordered_json& values, std
   std::vector<Row> rows;
   for (const Resource& resource : resources()) {
     if (resource.settings.empty()) continue;
-    const Change little{&resource, "", 1.1};
-    const Change twice{&resource, "", 2};
+    const ResourceChange little{&resource, "", 1.1};
+    const ResourceChange twice{&resource, "", 2};
     if (!values.empty() && settings_of(twice, values).empty()) continue;
     const Row row{&resource, foretell(why, {little}), foretell(why, {twice})};
     if (row.twice.ps() < row.twice.before_ps) rows.push_back(row);
@@ -290,12 +295,11 @@ std::string advice_text(const ordered_json& why, const ordered_json& values, std
   std::vector<std::vector<std::string>> lines = {{"what more of it would save (estimates)", "10 %", "twice", ""}};
   for (const Row& row : rows) {
     const auto bar = static_cast<std::size_t>(20 * gain(row.twice) / widest + 0.5);
-    std::string loose = row.twice.is_loose ? " loose" : "";
     lines.push_back({fmt::format("  {} ({})", row.resource->name, row.resource->words),
                      fmt::format("{:.1f} %", gain(row.little)), fmt::format("{:.1f} %", gain(row.twice)),
-                     fmt::format("{:<20}{}", std::string(bar, '#'), loose)});
+                     std::string(bar, '#') + (row.twice.is_loose ? " loose" : "")});
   }
-  return in_columns(lines);
+  return in_columns(lines, 3);
 }
 
 }  // namespace weft::platforms

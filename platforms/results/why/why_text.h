@@ -8,9 +8,12 @@
 
 namespace weft::platforms {
 
-/// What why_summary() has, for people: sentences, a tree, tables, the worst first. A screen, or all of it. `values` are
-/// config.json's, of which tables name those that set a time; null where they are not known.
-std::string why_text(const nlohmann::ordered_json& why, const nlohmann::ordered_json& values, bool all = false);
+enum class WhyText { kBrief, kScreen, kAll };
+
+/// What why_summary() has, for people: sentences and what the path goes to; then a tree and tables, the worst first.
+/// `values` are config.json's, of which tables name those that set a time; null where they are not known.
+std::string why_text(const nlohmann::ordered_json& why, const nlohmann::ordered_json& values,
+                     WhyText how_much = WhyText::kScreen);
 
 /// Which resources would make the run shorter, and by how much, by foretell(): the largest first.
 std::string advice_text(const nlohmann::ordered_json& why, const nlohmann::ordered_json& values,

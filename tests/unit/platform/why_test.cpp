@@ -111,7 +111,7 @@ TEST(WhatIf, RefusesByName) {
   EXPECT_EQ(message("hbm"), "hbm: expected xN or inf, got \"\"");
   EXPECT_EQ(message("hbm=x0"), "hbm: expected xN or inf, got \"x0\"");
   EXPECT_EQ(message("fabric.link.rate=2ms"), "fabric.link.rate: expected xN, inf or a value like 400Gbps, got \"2ms\"");
-  EXPECT_TRUE(message("turbo=x2").starts_with("expected one of compute, hbm, launch, ")) << message("turbo=x2");
+  EXPECT_TRUE(message("turbo=x2").starts_with("expected one of compute, cap, hbm, launch, ")) << message("turbo=x2");
 }
 
 TEST(Advice, RanksWhatHelpsMost) {
