@@ -14,6 +14,19 @@ using nlohmann::ordered_json;
 
 constexpr const char* kRun = "a folder of results of weft run, or of weft collective --out";
 
+bool are_pieces(const ordered_json& pieces) {
+  return pieces.is_array() && std::all_of(pieces.begin(), pieces.end(), [](const ordered_json& piece) {
+           const auto is = [&piece](const char* name, bool (ordered_json::*kind)() const) {
+             return piece.contains(name) && (piece[name].*kind)();
+           };
+           for (const char* name : {"of", "about", "kind", "place"}) {
+             if (!is(name, &ordered_json::is_string)) return false;
+           }
+           return is("on_link", &ordered_json::is_boolean) && is("ps", &ordered_json::is_number_integer);
+         });
+}
+
+/// Keys that a version does not have are fine; others are as this one writes them.
 bool is_critical_path(const ordered_json& why) {
   const auto is = [](const ordered_json& object, const char* name, bool (ordered_json::*kind)() const) {
     return object.contains(name) && (object[name].*kind)();
@@ -21,14 +34,23 @@ bool is_critical_path(const ordered_json& why) {
   for (const char* name : {"from_ps", "until_ps"}) {
     if (!is(why, name, &ordered_json::is_number_integer)) return false;
   }
-  if (!is(why, "pieces", &ordered_json::is_array)) return false;
-  const ordered_json& pieces = why["pieces"];
-  return std::all_of(pieces.begin(), pieces.end(), [&is](const ordered_json& piece) {
-    for (const char* name : {"of", "about", "kind", "place"}) {
-      if (!is(piece, name, &ordered_json::is_string)) return false;
+  if (!why.contains("pieces") || !are_pieces(why["pieces"])) return false;
+  for (const ordered_json& wait : why.value("waits", ordered_json::array())) {
+    const bool is_wait =
+        is(wait, "place", &ordered_json::is_string) && is(wait, "ps", &ordered_json::is_number_integer);
+    if (!is_wait || !wait.contains("for") || !are_pieces(wait["for"])) return false;
+  }
+  for (const ordered_json& collective : why.value("collectives", ordered_json::array())) {
+    for (const char* name : {"group", "operation"}) {
+      if (!is(collective, name, &ordered_json::is_string)) return false;
     }
-    return is(piece, "on_link", &ordered_json::is_boolean) && is(piece, "ps", &ordered_json::is_number_integer);
-  });
+    for (const char* name : {"bytes", "members", "calls", "ps", "late_ps"}) {
+      if (!is(collective, name, &ordered_json::is_number_integer)) return false;
+    }
+    if (!is(collective, "last", &ordered_json::is_array)) return false;
+    if (!collective.contains("transfer") || !are_pieces(collective["transfer"])) return false;
+  }
+  return true;
 }
 
 /// With its keys in the order in which they were written.

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -91,16 +92,46 @@ std::string shares(const Branch& branch, const Tree& tree) {
   return text;
 }
 
-std::string value_in(const ordered_json& values, const Resource& resource) {
+std::string configured(const ordered_json& values, const std::string& field) {
+  if (!values.contains(field)) return "";
+  const ordered_json& value = values[field]["value"];
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+/// "nic.dma_rate 388Gbps, nic.pcie.lanes 16": those that come first, but for what this platform has none of.
+std::string values_in(const ordered_json& values, const Resource& resource) {
+  constexpr int kMostSettings = 2;
+  std::string list;
+  int settings = 0;
   for (const Resource::Setting& setting : resource.settings) {
     const std::string field(setting.field);
-    if (!values.contains(field)) continue;
-    const ordered_json& value = values[field]["value"];
-    const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
-    if (text.find_first_not_of("0bps") == std::string::npos) continue;  // 0: not of this platform
-    return field + " " + text;
+    const std::string text = configured(values, field);
+    if (text.find_first_of("123456789") == std::string::npos || settings == kMostSettings) continue;
+    if (field == "nic.pcie.lanes" && configured(values, "nic.pcie.generation") == "0") continue;
+    list += (settings++ == 0 ? "" : ", ") + field + " " + text;
   }
-  return "";
+  return list;
+}
+
+/// What kind of machine it is, as far as `values` say.
+std::string machine_text(const ordered_json& values) {
+  static constexpr std::array<std::pair<const char*, const char*>, 8> kFields = {
+      {{"accelerators", "accelerators"},
+       {"per_node", "a node"},
+       {"fabric.topology", ""},
+       {"fabric.hosts_per_leaf", "ends a leaf"},
+       {"fabric.uplinks", "uplinks"},
+       {"collectives.algorithm", ""},
+       {"steady.tolerance", "tolerance"},
+       {"fabric.routing", "routing"}}};
+  std::string line;
+  for (const auto& [field, words] : kFields) {
+    const std::string text = configured(values, field);
+    const bool is_none = text.empty() || text == "0" || (field == std::string("steady.tolerance") && text[0] == '0');
+    if (is_none) continue;
+    line += (line.empty() ? "" : ", ") + text + (*words == 0 ? "" : " ") + words;
+  }
+  return line.empty() ? "" : line + "\n\n";
 }
 
 /// Every resource that the path has, in the order of all tables of this kind.
@@ -122,7 +153,7 @@ std::string resources_text(const ordered_json& why, const ordered_json& values, 
     lines.push_back(
         {"  " + std::string(resource.words), short_time(Time(found->second.ps)),
          fmt::format("{:.1f} %", 100.0 * static_cast<double>(found->second.ps) / static_cast<double>(whole)),
-         std::to_string(found->second.times), value_in(values, resource)});
+         std::to_string(found->second.times), values_in(values, resource)});
   }
   return in_columns(lines, 4);
 }
@@ -170,7 +201,7 @@ std::string mostly(const ordered_json& pieces, std::int64_t whole, std::size_t m
 
 std::string collectives_text(const ordered_json& why, bool all) {
   std::vector<std::vector<std::string>> lines = {
-      {"collectives, by member", "calls", "each", "waits for late ranks", "the rest is mostly"}};
+      {"collectives, by member", "calls", "each", "GB/s", "waits for late ranks", "the rest is mostly"}};
   for (const ordered_json& it : why.value("collectives", ordered_json::array())) {
     if (!all && lines.size() > kMostPlaces + 1) break;
     const auto calls = it["calls"].get<std::int64_t>();
@@ -184,10 +215,12 @@ std::string collectives_text(const ordered_json& why, bool all) {
     }
     lines.push_back({fmt::format("  {} {} of {}", it["group"].get<std::string>(), it["operation"].get<std::string>(),
                                  short_bytes(it["bytes"].get<double>())),
-                     std::to_string(calls / it["members"].get<std::int64_t>()), short_time(Time(ps / calls)), waits,
-                     mostly(it["transfer"], std::max<std::int64_t>(ps - late, 1))});
+                     std::to_string(calls / it["members"].get<std::int64_t>()), short_time(Time(ps / calls)),
+                     fmt::format("{:.1f}", it["bytes"].get<double>() * static_cast<double>(calls) /
+                                               static_cast<double>(std::max<std::int64_t>(ps - late, 1)) * 1e3),
+                     waits, mostly(it["transfer"], std::max<std::int64_t>(ps - late, 1))});
   }
-  return lines.size() == 1 ? "" : in_columns(lines, 3);
+  return lines.size() == 1 ? "" : in_columns(lines, 4);
 }
 
 std::string waits_text(const ordered_json& why, bool all) {
@@ -257,6 +290,7 @@ std::string why_text(const ordered_json& why, const ordered_json& values, WhyTex
   }
   std::string text = wrapped(words, 0) + "\n\n" + resources_text(why, values, whole);
   if (how_much == WhyText::kBrief) return text;
+  text.insert(0, machine_text(values));
   const bool all = how_much == WhyText::kAll;
   for (const auto& [name, part] : root.worst_first()) {
     if (part->ps == 0) continue;
