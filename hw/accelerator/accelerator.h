@@ -193,6 +193,7 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
   };
 
   bool write_command(const void* data, std::uint32_t bytes, Time at);
+  static std::int64_t waves(std::int64_t tiles, std::int64_t cores) { return (tiles + cores - 1) / cores; }
   void mark(CauseKind kind, Time until) const;
   void mark_slice(const Running& kernel, Time computed) const;
   void accept(Time now, const Command& command);

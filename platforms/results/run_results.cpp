@@ -67,6 +67,7 @@ ordered_json RunResults::values() const {
 
 RunResults read_run(const fs::path& folder) {
   std::error_code ignored;
+  if (!fs::exists(folder, ignored)) throw InputError(folder.string(), "", kRun, "no such file or directory");
   if (!fs::is_directory(folder, ignored)) throw InputError(folder.string(), "", kRun, "something else");
   const auto has = [&folder](const char* name) {
     std::error_code none;

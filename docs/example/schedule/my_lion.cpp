@@ -12,8 +12,10 @@
 using namespace weft;
 using schedules::Floats;
 using schedules::KfacUpdates;
+using schedules::load_from;
 using schedules::OwnBuffer;
 using schedules::StepBuilder;
+using schedules::store_to;
 
 namespace {
 

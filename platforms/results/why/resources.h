@@ -21,6 +21,7 @@ struct Resource {
   std::string_view network;  ///< of pieces of this network alone: "fabric", "scale_up"; empty: of any
   std::vector<std::string_view> kinds;
   std::vector<Setting> settings;
+  int shown = 1;  ///< how many of the settings tables name
 };
 
 /// In the order in which tables have them.

@@ -100,13 +100,12 @@ std::string configured(const ordered_json& values, const std::string& field) {
 
 /// "nic.dma_rate 388Gbps, nic.pcie.lanes 16": those that come first, but for what this platform has none of.
 std::string values_in(const ordered_json& values, const Resource& resource) {
-  constexpr int kMostSettings = 2;
   std::string list;
   int settings = 0;
   for (const Resource::Setting& setting : resource.settings) {
     const std::string field(setting.field);
     const std::string text = configured(values, field);
-    if (text.find_first_of("123456789") == std::string::npos || settings == kMostSettings) continue;
+    if (text.find_first_of("123456789") == std::string::npos || settings == resource.shown) continue;
     if (field == "nic.pcie.lanes" && configured(values, "nic.pcie.generation") == "0") continue;
     list += (settings++ == 0 ? "" : ", ") + field + " " + text;
   }

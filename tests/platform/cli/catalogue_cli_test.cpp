@@ -49,7 +49,8 @@ TEST_F(CliTest, PlatformsAreListedAndCommandsAndTheyAreFoundByNearNames) {
       << near.err;
   const Ran command = weft("colective dgx-h100");
   EXPECT_EQ(command.code, 2);
-  EXPECT_NE(command.err.find("weft: expected one of run, why, compare, report, collective, "), std::string::npos) << command.err;
+  EXPECT_NE(command.err.find("weft: expected one of run, why, compare, report, collective, "), std::string::npos)
+      << command.err;
   EXPECT_NE(command.err.find(R"(got "colective"; did you mean "collective"?)"), std::string::npos) << command.err;
   EXPECT_NE(weft("vcd waves x.vcd").err.find(R"(, got "waves". See weft vcd --help)"), std::string::npos);
 }

@@ -43,7 +43,8 @@ using Set = std::set<std::string>;
 TEST_F(CompletionCli, BashKnowsCommandsAndOptions) {
   EXPECT_EQ(offered({"colle"}), Set{"collective"});
   EXPECT_EQ(offered({"trace", "che"}), Set{"check"});
-  EXPECT_EQ(offered({"run", "llama3-8b-fsdp-8xh100", "--timel"}), (Set{"--timeline", "--timeline-ranks"}));
+  EXPECT_EQ(offered({"run", "llama3-8b-fsdp-8xh100", "--timel"}),
+            (Set{"--timeline", "--timeline-queues", "--timeline-ranks"}));
   EXPECT_TRUE(offered({"run", "x", "--parallel"}).empty()) << "of another command";
   EXPECT_EQ(offered({"workload", "nano", "--schedule", "g"}), Set{"gpipe"});
   EXPECT_EQ(offered({"workload", "nano", "--schedule", "=", "g"}), Set{"gpipe"});

@@ -128,7 +128,7 @@ TEST_F(ResultsCli, WhatCannotBeWrittenIsKnownBeforeTheRun) {
       {"a result is no file", "run ../small.json --out ../inside", {"--out: ", "summary.json", "it is no file"}},
       {"one file for two", "run ../small.json --vcd w --timeline w", {"--vcd: ", "another file than --timeline"}},
       {"one of the results",
-       "run ../small.json --timeline out/small/summary.json",
+       "run ../small.json --timeline out/small/links.csv",
        {"--timeline: ", "another file than --out"}},
       {"not UTF-8", "run ../small.json --out \"$(printf 'caf\\351')\"", {"UTF-8", "caf\\xe9"}},
       {"value not UTF-8", "run ../small.json --set description=\"$(printf '\\377')\"", {"UTF-8", "\\xff"}},
@@ -261,12 +261,14 @@ TEST_F(ResultsCli, InputsOfOthersAreNotReplaced) {
       {"moe.txt", "DATA\n1\nfc -1 1500 NONE 0 100 NONE 0 2000 ALLREDUCE 4096 5\n"}};
   for (const auto& [name, text] : inputs) {
     write(name, text);
-    const Ran ran = weft("run ../small.json --timeline ../" + name);
+    // A timeline in JSON has a name of its own for each rank.
+    const bool is_json = name.ends_with(".json");
+    const std::string option = is_json ? "--vcd" : "--timeline";
+    const Ran ran = weft("run ../small.json " + option + " ../" + name + (is_json ? " --vcd-scope 'network.*'" : ""));
     EXPECT_EQ(ran.code, 2) << name;
-    EXPECT_NE(
-        ran.err.find("--timeline: expected a place for a new file, or one of the same kind to replace, got \"../" +
-                     name + "\", which is a"),
-        std::string::npos)
+    EXPECT_NE(ran.err.find(option + ": expected a place for a new file, or one of the same kind to replace, got \"../" +
+                           name + "\", which is a"),
+              std::string::npos)
         << ran.err;
     EXPECT_EQ(read_file(folder_ / name), text);
     EXPECT_TRUE(nothing_written());
@@ -283,7 +285,8 @@ TEST_F(ResultsCli, WhatInputsNameIsNotReplaced) {
   std::ofstream(folder_ / "edges.json") << R"(["end0 - a", "end1 - a", "end2 - a", "end3 - a"])";
   const std::string edges = read_file(folder_ / "edges.json");
   const Ran ran = weft(
-      "run ../small.json --set fabric.topology=graph --set fabric.edges=edges.json --timeline ../edges.json --out r");
+      "run ../small.json --set fabric.topology=graph --set fabric.edges=edges.json --vcd-scope 'network.*' --vcd "
+      "../edges.json --out r");
   EXPECT_EQ(ran.code, 2);
   EXPECT_NE(ran.err.find("edges.json, which is read, got \"../edges.json\""), std::string::npos) << ran.err;
   EXPECT_EQ(read_file(folder_ / "edges.json"), edges);

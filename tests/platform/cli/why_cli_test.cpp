@@ -151,9 +151,9 @@ TEST_F(WhyCli, TellsOfTheRowsOfACollective) {
 TEST_F(WhyCli, RefusesByName) {
   Ran ran = weft("why nothing");
   EXPECT_EQ(ran.code, 2);
-  EXPECT_EQ(
-      ran.err,
-      "weft: nothing: expected a folder of results of weft run, or of weft collective --out, got something else\n");
+  EXPECT_EQ(ran.err,
+            "weft: nothing: expected a folder of results of weft run, or of weft collective --out, got no such file or "
+            "directory\n");
   weft("run ../small.json --set workload.model=nano --out plain");
   ran = weft("why plain");
   EXPECT_EQ(ran.code, 2);

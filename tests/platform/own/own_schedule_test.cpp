@@ -378,14 +378,5 @@ TEST_F(OwnSchedule, HasANameOfItsOwn) {
   }
 }
 
-TEST_F(OwnSchedule, RefusesGroupsThatShareARank) {
-  test::fresh_kernel();
-  const MachineConfig how = machine_config();
-  Machine machine(how);
-  for (const Subgroups& groups : {Subgroups{{0, 1}, {1, 2}}, Subgroups{{0, 4}}}) {
-    EXPECT_THROW(KfacSubgroups(machine.ranks(), groups, how.collectives, "test"), std::invalid_argument);
-  }
-}
-
 }  // namespace
 }  // namespace weft::schedules

@@ -219,7 +219,7 @@ TEST_F(TraceCli, ARunKeepsTheGroups) {
   write("g.txt", "HYBRID_DATA_MODEL model_parallel_NPU_group: 2\n1\nfc -1 1 ALLREDUCE 64 1 NONE 0 1 ALLREDUCE 64 1\n");
   ASSERT_EQ(weft("trace convert ../g.txt g --ranks 8").code, 0);
   for (const char* const place : {"g.groups.json", "g.7.et"}) {
-    const Ran ran = weft("run ideal-ring-8 --traces g --timeline " + std::string(place));
+    const Ran ran = weft("run ideal-ring-8 --traces g --vcd-scope 'network.*' --vcd " + std::string(place));
     EXPECT_EQ(ran.code, 2);
     EXPECT_NE(ran.err.find("expected another file than "), std::string::npos) << ran.err;
   }
