@@ -25,12 +25,16 @@ struct NamedResult {
 };
 
 /// What a run leaves in its folder. Not every run has all of them.
-inline constexpr NamedResult kRunFiles[] = {
-    {"config.json", ResultKind::kConfiguration}, {"ends.csv", ResultKind::kEndTable},
-    {"links.csv", ResultKind::kLinkTable},       {"network.svg", ResultKind::kPicture},
-    {"path.svg", ResultKind::kPicture},          {"report.html", ResultKind::kReport},
-    {"summary.json", ResultKind::kSummary},      {"timeline.svg", ResultKind::kPicture},
-    {"timeline.pftrace.gz", ResultKind::kTimeline}, {"why.json", ResultKind::kWhy}};
+inline constexpr NamedResult kRunFiles[] = {{"config.json", ResultKind::kConfiguration},
+                                            {"ends.csv", ResultKind::kEndTable},
+                                            {"links.csv", ResultKind::kLinkTable},
+                                            {"network.svg", ResultKind::kPicture},
+                                            {"path.svg", ResultKind::kPicture},
+                                            {"report.html", ResultKind::kReport},
+                                            {"summary.json", ResultKind::kSummary},
+                                            {"timeline.svg", ResultKind::kPicture},
+                                            {"timeline.pftrace.gz", ResultKind::kTimeline},
+                                            {"why.json", ResultKind::kWhy}};
 
 /// Whether a disk, or what the user may have of it, is full: that fails a command (exit 1), while another place that
 /// cannot be written is bad input.
