@@ -329,15 +329,16 @@ int run_machine(const CollectiveOptions& options, Platform& platform, const std:
       {"digest", to_hex(machine.dispatcher().digest())},
       {"wall_s", watch.seconds()},
       {"cpu_s", watch.cpu_seconds()}};
+  const ordered_json configured = configuration(platform.document());
   std::string why_told;
   if (options.platform.why && !measured_span.ends.empty()) {
     ordered_json why = {{"weft", version_json()}, {"left_out_us", 0}};
     why.update(why_summary(machine, measured_span.why()));
     if (!folder.empty()) write_file(folder / "why.json", why.dump(1) + "\n");
-    why_told = "\n" + why_text(why, configuration(platform.document())["values"]);
+    why_told = "\n" + why_text(why, configured["values"]);
   }
   if (!folder.empty()) {
-    write_file(folder / "config.json", configuration(platform.document()));
+    write_file(folder / "config.json", configured);
     write_file(folder / "links.csv", link_table(machine, measured_span.length(), measured_span.since.get()));
     write_file(folder / "summary.json", summary);
   }

@@ -6,7 +6,6 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <system_error>
 
 #include "platforms/cli/output.h"
 #include "platforms/cli/result_files.h"
@@ -25,19 +24,11 @@ struct ReportOptions {
   std::string other;
 };
 
-nlohmann::ordered_json results_in(const std::string& option, const fs::path& folder) {
-  std::error_code error;
-  if (!fs::exists(folder / "summary.json", error)) {
-    throw UsageError(option + ": " + folder.string() + " has no summary.json, which weft run writes");
-  }
-  return read_results(folder);
-}
-
 int report(const ReportOptions& options) {
   const fs::path results = options.results;
-  nlohmann::ordered_json shown = results_in("OUT", results);
+  nlohmann::ordered_json shown = read_results(results);
   if (!options.other.empty()) {
-    nlohmann::ordered_json other = results_in("OTHER", options.other);
+    nlohmann::ordered_json other = read_results(options.other);
     shown["other"] = {{"folder", options.other}, {"summary", other["summary"]}};
     if (other.contains("config")) shown["other"]["config"] = other["config"];
   }

@@ -226,7 +226,8 @@ int run_machine(const RunOptions& options, Platform& platform) {
   summary.update(interrupted ? job->finished() : job->summary());
   // A kind need not say itself what its wrong() finds.
   const std::int64_t wrong = interrupted ? -1 : job->wrong();
-  if (!interrupted && !summary.contains("wrong")) summary["wrong"] = wrong >= 0 ? ordered_json(wrong) : ordered_json();
+  const bool tells_wrong = summary.contains("wrong");
+  if (!interrupted && !tells_wrong) summary["wrong"] = wrong >= 0 ? ordered_json(wrong) : ordered_json();
   summary["links"] = link_summary(machine, span, links_since);
   summary["memory"] = memory_summary(machine, span, since);
   summary["counters"] = counter_summary(machine, span, since);
@@ -264,7 +265,8 @@ int run_machine(const RunOptions& options, Platform& platform) {
     if (probe->picture()) write_file(folder / "timeline.svg", probe->picture()->svg());
   }
   summary["waves"] = waves ? ordered_json(waves->file().string()) : ordered_json(nullptr);
-  write_file(folder / "config.json", configuration(platform.document()));
+  const ordered_json configured = configuration(platform.document());
+  write_file(folder / "config.json", configured);
   write_file(folder / "links.csv", link_table(machine, span, links_since));
   if (machine.network().switch_count() <= kMostSwitches) {
     write_file(folder / "network.svg", to_svg(machine.network().topology(), network_heat(machine, span, links_since)));
@@ -280,16 +282,15 @@ int run_machine(const RunOptions& options, Platform& platform) {
           fmt::format("of the {} that the critical path is on its worst link", short_time(path.most));
       write_file(folder / "path.svg", to_svg(machine.network().topology(), path.heat, meaning));
     }
-    const ordered_json values = configuration(platform.document())["values"];
-    why_told = "\n" + why_text(why, values, WhyText::kBrief) + "\n" + advice_text(why, values, 4) + "weft why " +
-               out.string() + " tells more\n";
+    why_told = "\n" + why_text(why, configured["values"], WhyText::kBrief) + "\n" +
+               advice_text(why, configured["values"], 4) + "weft why " + out.string() + " tells more\n";
   }
   std::string told;
   std::string remarks_on_links;
   std::optional<KernelTimes> kernels;
   if (!interrupted) {
     told = job->text();
-    if (wrong >= 0 && told.find("wrong elements") == std::string::npos) {
+    if (wrong >= 0 && !tells_wrong) {
       told += fmt::format("wrong elements {:>20}\n", wrong);
     }
     remarks_on_links = link_remarks(machine);

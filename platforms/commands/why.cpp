@@ -76,10 +76,11 @@ double percent(std::int64_t ps, std::int64_t of) {
 
 ordered_json what_if(const WhyOptions& options, const RunResults& run) {
   const ordered_json values = run.values();
+  const WhatIf path(run.why);
   ordered_json list = ordered_json::array();
   for (const std::string& text : options.what_if) {
     const std::vector<ResourceChange> changes = read_changes(text, values);
-    const Foretold told = foretell(run.why, changes);
+    const Foretold told = path.foretell(changes);
     ordered_json row = {{"what_if", text},         {"before_ps", told.before_ps}, {"estimate_ps", told.ps()},
                         {"path_ps", told.path_ps}, {"other_ps", told.other_ps},   {"other", told.other},
                         {"loose", told.is_loose}};

@@ -438,7 +438,7 @@ std::vector<std::string> Machine::warnings() const {
   std::uint32_t followed = 0;
   for (const firmware::Rank& rank : ranks_) followed |= rank.followed;
   append(lines, describe_capped(config_.collectives, size(), followed));
-  append(lines, collectives::Mesh::left_over());
+  append(lines, collectives::Mesh::left_over(ranks_));
   append(lines, network_->partitions());
   for (const auto& node : nodes_) append(lines, node->partitions());
   const auto describe = [&](const std::vector<std::unique_ptr<nic::AnyNic>>& interfaces, const nic::NicConfig& config,

@@ -61,6 +61,14 @@ ordered_json object_of(const fs::path& file, const std::string& what) {
 
 }  // namespace
 
+double RunResults::time_us() const {
+  constexpr double kNanosecond = 1e-3;
+  const auto number = [this](const char* key) { return summary.contains(key) && summary[key].is_number(); };
+  if (number("simulated_us")) return summary["simulated_us"].get<double>();
+  if (number("last_finish_ns")) return kNanosecond * summary["last_finish_ns"].get<double>();
+  throw InputError((fs::path(name) / "summary.json").string(), "simulated_us", "a number", "none");
+}
+
 ordered_json RunResults::values() const {
   return config.is_object() && config.contains("values") ? config["values"] : ordered_json::object();
 }

@@ -13,14 +13,9 @@ void draw_path(Probe& probe, const Causes& names, const std::vector<Causes::Step
     const std::string& about = names.context_of(context).name;
     probe.begin(row, about.empty() ? "the start" : about, from);
     while (i < path.size() && path[i].context == context) {
-      const Causes::Step& first = path[i];
-      // Steps that go on with the same are one.
-      while (i + 1 < path.size() && path[i + 1].context == context && path[i + 1].kind == first.kind &&
-             path[i + 1].place == first.place) {
-        ++i;
-      }
-      probe.begin(row, std::string(name_of(first.kind)) + ", " + names.place_name(first.place), from);
-      from = Time(path[i].until);
+      const Causes::Step& step = path[i];
+      probe.begin(row, std::string(name_of(step.kind)) + ", " + names.place_name(step.place), from);
+      from = Time(step.until);
       probe.end(row, from);
       ++i;
     }

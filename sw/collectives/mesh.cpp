@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sw/collectives/mesh.h"
 
-#include <algorithm>
-#include <utility>
+#include <map>
 
 namespace weft::collectives {
 
@@ -16,25 +15,12 @@ namespace {
 constexpr std::uint32_t kInvitation = 0;
 constexpr std::uint32_t kData = 1;
 
-/// In the order in which they were made.
-std::vector<Mesh*>& meshes() {
-  static std::vector<Mesh*> all;
-  return all;
-}
-
-/// Lines of those that are no more.
-std::vector<std::string>& gone() {
-  static std::vector<std::string> lines;
-  return lines;
-}
-
 }  // namespace
 
-Mesh::Mesh(const std::vector<Rank*>& ranks, std::string name) : name_(std::move(name)) {
+Mesh::Mesh(const std::vector<Rank*>& ranks, const std::string& name) {
   for (std::size_t i = 0; i < ranks.size(); ++i) {
-    members_.push_back(std::make_unique<Member>(*this, *ranks[i], static_cast<int>(i), name_));
+    members_.push_back(std::make_unique<Member>(*this, *ranks[i], static_cast<int>(i), name));
   }
-  meshes().push_back(this);
   for (const auto& member : members_) {
     member->pairs_.resize(members_.size());
     member->invitations_.resize(members_.size());
@@ -45,34 +31,32 @@ Mesh::Member::Member(Mesh& mesh, Rank& rank, int number, const std::string& name
     : mesh_(mesh),
       rank_(rank),
       number_(number),
-      completions_(rank.processor->create_completion_queue("a message or its acknowledgement in " + name + ", queue")) {
-}
+      completions_(rank.processor->create_completion_queue("a message or its acknowledgement in " + name + ", queue")),
+      unawaited_(rank.unawaited[name]) {}
 
-Mesh::~Mesh() {
-  // A command asks when it has reported its collectives, whose groups are gone by then.
-  if (std::string line = left_over_line(); !line.empty()) gone().push_back(std::move(line));
-  std::erase(meshes(), this);
-}
-
-std::vector<std::string> Mesh::left_over() {
-  std::vector<std::string> lines = gone();
-  for (const Mesh* mesh : meshes()) {
-    if (std::string line = mesh->left_over_line(); !line.empty()) lines.push_back(std::move(line));
+std::vector<std::string> Mesh::left_over(const std::vector<Rank>& ranks) {
+  struct Sum {
+    int members = 0;
+    int without = 0;
+    int messages = 0;
+  };
+  std::map<std::string, Sum> meshes;
+  for (const Rank& rank : ranks) {
+    for (const auto& [name, messages] : rank.unawaited) {
+      Sum& sum = meshes[name];
+      ++sum.members;
+      sum.without += messages > 0 ? 1 : 0;
+      sum.messages += messages;
+    }
+  }
+  std::vector<std::string> lines;
+  for (const auto& [name, sum] : meshes) {
+    if (sum.messages == 0) continue;
+    lines.push_back(name + ": " + std::to_string(sum.without) + " of " + std::to_string(sum.members) +
+                    " members never received " + std::to_string(sum.messages) +
+                    " messages that others wrote to them (Mesh::Member::received)");
   }
   return lines;
-}
-
-std::string Mesh::left_over_line() const {
-  int messages = 0;
-  int members = 0;
-  for (const auto& member : members_) {
-    messages += member->unawaited_;
-    members += member->unawaited_ > 0 ? 1 : 0;
-  }
-  if (messages == 0) return "";
-  return name_ + ": " + std::to_string(members) + " of " + std::to_string(members_.size()) +
-         " members never received " + std::to_string(messages) +
-         " messages that others wrote to them (Mesh::Member::received)";
 }
 
 StockedPair& Mesh::Member::pair(int peer) {

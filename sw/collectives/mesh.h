@@ -58,26 +58,19 @@ class Mesh {
     std::vector<int> invitations_;                               ///< by peer, that were not used yet
     int received_ = 0;                                           ///< and not awaited yet
     int under_way_ = 0;
-    int unawaited_ = 0;  ///< that others have written, come or not
+    int& unawaited_;  ///< that others have written, come or not (Rank::unawaited)
   };
 
   /// `name` is the group's, for the report of a deadlock.
-  Mesh(const std::vector<firmware::Rank*>& ranks, std::string name);
-  ~Mesh();
-  Mesh(const Mesh&) = delete;
-  Mesh& operator=(const Mesh&) = delete;
+  Mesh(const std::vector<firmware::Rank*>& ranks, const std::string& name);
 
-  /// After a run: messages that members of the meshes of this process were sent and never received, a line for each
-  /// mesh.
-  [[nodiscard]] static std::vector<std::string> left_over();
+  /// After a run: messages that these ranks were sent and never received, a line for each mesh.
+  [[nodiscard]] static std::vector<std::string> left_over(const std::vector<firmware::Rank>& ranks);
 
   [[nodiscard]] int size() const { return static_cast<int>(members_.size()); }
   Member& operator[](int member) { return *members_[static_cast<std::size_t>(member)]; }
 
  private:
-  [[nodiscard]] std::string left_over_line() const;
-
-  std::string name_;
   std::vector<std::unique_ptr<Member>> members_;
 };
 

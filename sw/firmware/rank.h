@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,6 +39,8 @@ struct Rank {
   std::uint32_t followed = 0;
   /// By which algorithms they ran that this rank was the first member of.
   std::vector<std::string_view> algorithms;
+  /// By group, messages that others have written to it and that its firmware has not asked for (collectives::Mesh).
+  std::map<std::string, int> unawaited;
 
   /// The interface that reaches `peer`.
   [[nodiscard]] const Interface& towards(const Rank& peer) const {

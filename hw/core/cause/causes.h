@@ -65,12 +65,7 @@ class Causes {
   void set_holder(CauseKind kind, Place place) { holder_ = {0, kind, place}; }
   /// Kind kOther: nobody said so.
   [[nodiscard]] Why take_holder() { return std::exchange(holder_, {}); }
-  /// The pieces that lead to the event being handled, from `since` on: the last one first.
-  template <typename Visit>
-  void back_to(Time since, const Visit& visit) const {
-    for (std::uint32_t at = current_; nodes_[at].until > since.count(); at = nodes_[at].parent) visit(step_of(at));
-  }
-  /// Their times are added to `sums`.
+  /// The pieces that lead to the event being handled, from `since` on, are added to `sums`.
   void add_since(Time since, CauseSums& sums) const;
   [[nodiscard]] CauseTables& tables() { return tables_; }
   [[nodiscard]] const CauseTables& tables() const { return tables_; }

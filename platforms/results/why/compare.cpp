@@ -115,8 +115,8 @@ std::string value_text(const ordered_json& value) {
 
 ordered_json compare_runs(const RunResults& base, const RunResults& other) {
   const bool has_paths = !base.why.is_null() && !other.why.is_null();
-  const double before = base.summary["simulated_us"].get<double>();
-  const double after = other.summary["simulated_us"].get<double>();
+  const double before = base.time_us();
+  const double after = other.time_us();
   ordered_json parts = has_paths ? differences(parts_of_path(base.why), parts_of_path(other.why))
                                  : differences(parts_of_step(base.summary), parts_of_step(other.summary));
   double told = 0;

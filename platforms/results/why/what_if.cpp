@@ -62,33 +62,6 @@ double factor_in(const std::string& value, bool is_rate) {
   return 0;
 }
 
-/// Kernels that a cap slows down. A faster array gains them nothing: they take their energy at the cap's power.
-std::set<std::string> capped(const ordered_json& pieces) {
-  std::set<std::string> kernels;
-  for (const ordered_json& piece : pieces) {
-    if (piece.contains("kind") && piece["kind"] == "cap") kernels.insert(piece["about"]);
-  }
-  return kernels;
-}
-
-/// What a chain takes with the changes.
-double scaled(const ordered_json& pieces, const std::vector<ResourceChange>& changes) {
-  const std::set<std::string> at_cap = capped(pieces);
-  double sum = 0;
-  for (const ordered_json& piece : pieces) {
-    double ps = piece["ps"].get<double>();
-    if (piece.contains("kind")) {
-      const Resource& its = resource_of(piece);
-      for (const ResourceChange& change : changes) {
-        const bool waits_for_power = piece["kind"] == "kernel" && change.factor > 1 && at_cap.contains(piece["about"]);
-        if (change.resource == &its && !waits_for_power) ps /= change.factor;
-      }
-    }
-    sum += ps;
-  }
-  return sum;
-}
-
 }  // namespace
 
 ResourceChange read_change(const std::string& text, const ordered_json& values) {
@@ -150,30 +123,62 @@ std::vector<std::pair<std::string, std::string>> settings_of(const ResourceChang
   return settings;
 }
 
-Foretold foretell(const ordered_json& why, const std::vector<ResourceChange>& changes) {
-  Foretold result;
-  result.before_ps = why["until_ps"].get<std::int64_t>() - why["from_ps"].get<std::int64_t>();
-  result.path_ps = std::llround(scaled(why["pieces"], changes));
-  std::map<std::string, double> groups;
+WhatIf::WhatIf(const ordered_json& why)
+    : before_ps_(why["until_ps"].get<std::int64_t>() - why["from_ps"].get<std::int64_t>()) {
+  path_.add(why["pieces"], 1);
   for (const ordered_json& collective : why.value("collectives", ordered_json::array())) {
-    groups[collective["group"]] += scaled(collective["transfer"], changes) / collective["members"].get<double>();
+    groups_[collective["group"]].add(collective["transfer"], 1 / collective["members"].get<double>());
   }
-  for (const auto& [group, ps] : groups) {
-    if (ps <= static_cast<double>(result.other_ps)) continue;
-    result.other_ps = std::llround(ps);
+}
+
+void WhatIf::Chain::add(const ordered_json& pieces, double share) {
+  // A faster array gains such kernels little: they take their energy at the cap's power.
+  std::set<std::string> at_cap;
+  for (const ordered_json& piece : pieces) {
+    if (piece["kind"] == "cap") at_cap.insert(piece["about"]);
+  }
+  for (const ordered_json& piece : pieces) {
+    const bool waits_for_power = piece["kind"] == "kernel" && at_cap.contains(piece["about"]);
+    (waits_for_power ? at_cap_ps : ps[&resource_of(piece)]) += share * piece["ps"].get<double>();
+  }
+}
+
+double WhatIf::Chain::with(const std::vector<ResourceChange>& changes) const {
+  double at_cap = at_cap_ps;
+  double sum = 0;
+  std::map<const Resource*, double> factors;
+  for (const ResourceChange& change : changes) {
+    factors.try_emplace(change.resource, 1).first->second *= change.factor;
+    if (change.resource == &resource_of("kernel", "") && change.factor < 1) at_cap /= change.factor;
+  }
+  for (const auto& [resource, its] : ps) {
+    const auto found = factors.find(resource);
+    sum += found == factors.end() ? its : its / found->second;
+  }
+  return sum + at_cap;
+}
+
+Foretold WhatIf::foretell(const std::vector<ResourceChange>& changes) const {
+  Foretold result;
+  result.before_ps = before_ps_;
+  result.path_ps = std::llround(path_.with(changes));
+  for (const auto& [group, chain] : groups_) {
+    const std::int64_t ps = std::llround(chain.with(changes));
+    if (ps <= result.other_ps) continue;
+    result.other_ps = ps;
     result.other = "collectives of " + group;
   }
-  const bool slower =
-      std::any_of(changes.begin(), changes.end(), [](const ResourceChange& it) { return it.factor < 1; });
-  if (!slower) result.other_ps = std::min(result.other_ps, result.before_ps);
-  const auto near = static_cast<double>(result.before_ps) * (1 - kNear);
-  result.is_loose = static_cast<double>(result.ps())<near&& static_cast<double>(result.other_ps)> kRival *
-                    static_cast<double>(result.path_ps);
-  const bool at_cap = std::any_of(changes.begin(), changes.end(), [&why](const ResourceChange& it) {
-    return it.resource->name == "compute" && it.factor > 1 && !capped(why["pieces"]).empty();
-  });
-  result.is_loose = result.is_loose || at_cap;
-  if (slower) result.is_loose = static_cast<double>(result.ps()) > static_cast<double>(result.before_ps) * (1 + kNear);
+  const auto any = [&changes](const auto& is) { return std::any_of(changes.begin(), changes.end(), is); };
+  const auto before = static_cast<double>(before_ps_);
+  if (any([](const ResourceChange& it) { return it.factor < 1; })) {
+    result.is_loose = static_cast<double>(result.ps()) > before * (1 + kNear);
+    return result;
+  }
+  result.other_ps = std::min(result.other_ps, before_ps_);
+  const bool computes_faster = any([](const ResourceChange& it) { return it.resource == &resource_of("kernel", ""); });
+  result.is_loose = (computes_faster && path_.at_cap_ps > 0) ||
+                    (static_cast<double>(result.ps()) < before * (1 - kNear) &&
+                     static_cast<double>(result.other_ps) > kRival * static_cast<double>(result.path_ps));
   return result;
 }
 

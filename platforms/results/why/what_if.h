@@ -2,8 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <nlohmann/json_fwd.hpp>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,12 +29,7 @@ struct ResourceChange {
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> settings_of(const ResourceChange& change,
                                                                            const nlohmann::ordered_json& values);
 
-/// What a run would take with changes, by what why.json has of it.
-///
-/// The pieces of the critical path that the changes are about are scaled. That chain has to be gone through in the new
-/// run as well, so that the new run is not shorter than it, as far as no order changes; nor than what the members of
-/// any group spend in its collectives, one after the other, once all have come. The larger of these is the estimate. A
-/// change for the better does not make a run longer.
+/// What a run would take with changes.
 struct Foretold {
   std::int64_t before_ps = 0;
   std::int64_t path_ps = 0;   ///< the path as it is, scaled
@@ -44,6 +39,31 @@ struct Foretold {
 
   [[nodiscard]] std::int64_t ps() const { return path_ps > other_ps ? path_ps : other_ps; }
 };
-[[nodiscard]] Foretold foretell(const nlohmann::ordered_json& why, const std::vector<ResourceChange>& changes);
+
+/// Foretells changes by what why.json has of a run.
+///
+/// The pieces of the critical path that the changes are about are scaled. That chain has to be gone through in the new
+/// run as well, so that the new run is not shorter than it, as far as no order changes; nor than what the members of
+/// any group spend in its collectives, one after the other, once all have come. The larger of these is the estimate. A
+/// change for the better does not make a run longer.
+class WhatIf {
+ public:
+  explicit WhatIf(const nlohmann::ordered_json& why);
+  [[nodiscard]] Foretold foretell(const std::vector<ResourceChange>& changes) const;
+
+ private:
+  /// Pieces in sequence, by what sets them.
+  struct Chain {
+    std::map<const Resource*, double> ps;
+    double at_cap_ps = 0;  ///< computing of kernels that a cap slows down, which is not in `ps`
+
+    void add(const nlohmann::ordered_json& pieces, double share);
+    [[nodiscard]] double with(const std::vector<ResourceChange>& changes) const;
+  };
+
+  std::int64_t before_ps_;
+  Chain path_;
+  std::map<std::string, Chain> groups_;  ///< what a member spends in the collectives of each
+};
 
 }  // namespace weft::platforms

@@ -22,7 +22,10 @@ constexpr std::size_t kMostPieces = 12;
 class Names {
  public:
   Names(Machine& machine, const WhySpan& span)
-      : causes_(*machine.causes()), links_(links_by_place(machine, span.until - span.from, span.since)) {}
+      : causes_(*machine.causes()), links_(links_by_place(machine, span.until - span.from, span.since)) {
+    for (const auto& [place, link] : links_) alike_[{link.network, link.joins}].push_back(link.utilisation);
+    for (auto& [joined, utilisations] : alike_) std::sort(utilisations.begin(), utilisations.end());
+  }
 
   [[nodiscard]] ordered_json piece(const Why& why, Time time) const {
     const Causes::Context& about = causes_.context_of(why.context);
@@ -45,11 +48,7 @@ class Names {
       const auto found = links_.find(place);
       if (found == links_.end()) continue;
       const NamedLink& link = found->second;
-      std::vector<double> alike;
-      for (const auto& [other_place, other] : links_) {
-        if (other.network == link.network && other.joins == link.joins) alike.push_back(other.utilisation);
-      }
-      std::sort(alike.begin(), alike.end());
+      const std::vector<double>& alike = alike_.at({link.network, link.joins});
       json[link.name] = {{"network", link.network},
                          {"joins", link.joins},
                          {"rate", to_text(link.transmitter->rate())},
@@ -76,6 +75,7 @@ class Names {
 
   const Causes& causes_;
   std::map<Causes::Place, NamedLink> links_;
+  std::map<std::pair<std::string, std::string>, std::vector<double>> alike_;  ///< utilisations by network and `joins`
 };
 
 ordered_json largest(const Names& names, const CauseSums& sums) {

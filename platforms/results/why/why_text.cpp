@@ -9,7 +9,6 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -114,21 +113,19 @@ std::string values_in(const ordered_json& values, const Resource& resource) {
 
 /// What kind of machine it is, as far as `values` say.
 std::string machine_text(const ordered_json& values) {
-  static constexpr std::array<std::pair<const char*, const char*>, 8> kFields = {
-      {{"accelerators", "accelerators"},
-       {"per_node", "a node"},
+  static constexpr std::array<std::pair<const char*, const char*>, 7> kFields = {
+      {{"accelerators", " accelerators"},
+       {"per_node", " a node"},
        {"fabric.topology", ""},
-       {"fabric.hosts_per_leaf", "ends a leaf"},
-       {"fabric.uplinks", "uplinks"},
-       {"collectives.algorithm", ""},
-       {"steady.tolerance", "tolerance"},
-       {"fabric.routing", "routing"}}};
+       {"fabric.hosts_per_leaf", " ends a leaf"},
+       {"fabric.uplinks", " uplinks"},
+       {"fabric.routing", " routing"},
+       {"collectives.algorithm", ""}}};
   std::string line;
   for (const auto& [field, words] : kFields) {
     const std::string text = configured(values, field);
-    const bool is_none = text.empty() || text == "0" || (field == std::string("steady.tolerance") && text[0] == '0');
-    if (is_none) continue;
-    line += (line.empty() ? "" : ", ") + text + (*words == 0 ? "" : " ") + words;
+    if (text.empty() || text == "0") continue;
+    line += (line.empty() ? "" : ", ") + text + words;
   }
   return line.empty() ? "" : line + "\n\n";
 }
@@ -309,13 +306,14 @@ std::string advice_text(const ordered_json& why, const ordered_json& values, std
     Foretold little;
     Foretold twice;
   };
+  const WhatIf what_if(why);
   std::vector<Row> rows;
   for (const Resource& resource : resources()) {
     if (resource.settings.empty()) continue;
     const ResourceChange little{&resource, "", 1.1};
     const ResourceChange twice{&resource, "", 2};
     if (!values.empty() && settings_of(twice, values).empty()) continue;
-    const Row row{&resource, foretell(why, {little}), foretell(why, {twice})};
+    const Row row{&resource, what_if.foretell({little}), what_if.foretell({twice})};
     if (row.twice.ps() < row.twice.before_ps) rows.push_back(row);
   }
   std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.twice.ps() < b.twice.ps(); });

@@ -123,6 +123,12 @@ TEST_F(WhyCli, ComparesTwoRunsWholly) {
   for (const json& part : comparison["parts"]) all += part["difference_us"].get<double>();
   EXPECT_NEAR(all, comparison["difference_us"].get<double>(), 1e-6);
   EXPECT_EQ(weft("compare out slow").code, 0);
+  std::filesystem::create_directories(folder_ / "work" / "old");
+  write("work/old/summary.json",
+        R"json({"weft": {"version": "0.1.0", "commit": "0", "schema": 1}, "platform": "x"})json");
+  const Ran other = weft("compare out old");
+  EXPECT_EQ(other.code, 2);
+  EXPECT_EQ(other.err, "weft: old/summary.json: simulated_us: expected a number, got none\n");
   EXPECT_EQ(weft("compare out out --tolerance 0").code, 0);
   const Ran beyond = weft("compare out slow --tolerance 5");
   EXPECT_EQ(beyond.code, 1);

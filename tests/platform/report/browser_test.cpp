@@ -26,7 +26,8 @@ class ReportInBrowser : public test::CliTest {
  protected:
   void SetUp() override {
     if (run("command -v chromium").code != 0)
-      GTEST_SKIP() << "chromium is missing, which this test looks at pages with";
+      GTEST_SKIP() << "no browser to look at pages with: Debian's package chromium (300 MB) is optional. What is in a "
+                      "page, report_test checks without one";
   }
 
   /// `what` is done with the page, in dark or light.

@@ -185,13 +185,17 @@ TEST_F(ReportCli, HasAnotherRunBesideIt) {
   EXPECT_EQ(results["summary"]["accelerators"], 4);
   EXPECT_EQ(results["other"]["summary"]["accelerators"], 8);
   EXPECT_EQ(results["other"]["config"]["values"]["accelerators"]["value"], 8);
-  EXPECT_EQ(weft("report out nowhere").err, "weft: OTHER: nowhere has no summary.json, which weft run writes\n");
+  EXPECT_EQ(weft("report out nowhere").err,
+            "weft: nowhere: expected a folder of results of weft run, or of weft collective --out, got no such file or "
+            "directory\n");
 }
 
 TEST_F(ReportCli, RefusesByName) {
   Ran ran = weft("report nowhere");
   EXPECT_EQ(ran.code, 2);
-  EXPECT_EQ(ran.err, "weft: OUT: nowhere has no summary.json, which weft run writes\n");
+  EXPECT_EQ(ran.err,
+            "weft: nowhere: expected a folder of results of weft run, or of weft collective --out, got no such file or "
+            "directory\n");
   run_page("../small.json --why --report");
   overwrite("report.html", "<!DOCTYPE html>\n<p>My own notes.</p>\n");
   ran = weft("report out");

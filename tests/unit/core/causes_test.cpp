@@ -46,11 +46,11 @@ TEST(Causes, GoBackFromTheLastEventByWhatPostedIt) {
   const std::uint64_t timer = causes.posted(900, 10);
   causes.end(false);
   EXPECT_EQ(causes.begin(packet, 400, 1, kind(CauseKind::kSerialisation)), 9U);
-  std::vector<Causes::Step> back;
-  causes.back_to(120_ps, [&back](const Causes::Step& step) { back.push_back(step); });
-  expect_path(back, {{400, CauseKind::kSerialisation, 1, gather},
-                     {260, CauseKind::kPropagation, link, gather},
-                     {150, CauseKind::kQueue, link, gather}});
+  CauseSums back;
+  causes.add_since(120_ps, back);
+  EXPECT_EQ(back, (CauseSums{{{gather, CauseKind::kSerialisation, 1}, 140_ps},
+                             {{gather, CauseKind::kPropagation, link}, 110_ps},
+                             {{gather, CauseKind::kQueue, link}, 30_ps}}));
   causes.end(false);
   EXPECT_EQ(causes.begin(timer, 900, 1, kind(CauseKind::kRecovery)), 10U);
   causes.end(true);

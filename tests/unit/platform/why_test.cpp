@@ -62,7 +62,7 @@ TEST(Resources, HaveEveryKindOnce) {
 }
 
 TEST(WhatIf, ScalesThePiecesThatAChangeIsAbout) {
-  const auto told = [](const char* text) { return foretell(path(), {read_change(text, values())}); };
+  const auto told = [](const char* text) { return WhatIf(path()).foretell({read_change(text, values())}); };
   EXPECT_EQ(told("hbm=x2").path_ps, 850'000'000);
   EXPECT_EQ(told("accelerator.hbm.rate=53600Gbps").path_ps, 850'000'000);
   EXPECT_EQ(told("hbm=inf").path_ps, 700'000'000);
@@ -75,12 +75,13 @@ TEST(WhatIf, ScalesThePiecesThatAChangeIsAbout) {
 
 TEST(WhatIf, IsNotBelowTheCollectivesOfAGroup) {
   // A member spends 800 us in collectives without the waiting.
-  const Foretold told = foretell(path(), {read_change("compute=inf", values()), read_change("hbm=inf", values())});
+  const Foretold told =
+      WhatIf(path()).foretell({read_change("compute=inf", values()), read_change("hbm=inf", values())});
   EXPECT_EQ(told.path_ps, 300'000'000);
   EXPECT_EQ(told.ps(), 800'000'000);
   EXPECT_EQ(told.other, "collectives of world");
   EXPECT_TRUE(told.is_loose);
-  EXPECT_EQ(foretell(path(), {read_change("link=x4", values())}).other_ps, 200'000'000);
+  EXPECT_EQ(WhatIf(path()).foretell({read_change("link=x4", values())}).other_ps, 200'000'000);
 }
 
 TEST(WhatIf, IsSettingsOfThePlatform) {
