@@ -79,6 +79,7 @@ class GraphJob final : public Job {
     const MachineConfig& config = machine.config();
     engine_ = std::make_unique<schedules::GraphEngine>(machine.ranks(), config_, config.collectives,
                                                        config.accelerator.array.compute, traces_);
+    engine_->set_ends_step(workloads::ends_step);
     if (step_) allocate();
   }
   void record(Probe& probe, int ranks) override {
@@ -107,6 +108,7 @@ class GraphJob final : public Job {
   [[nodiscard]] std::vector<std::filesystem::path> inputs() const override {
     return step_ ? step_->inputs : files_of_traces(traces_);
   }
+  [[nodiscard]] std::vector<Time> step_ends() const override { return engine_->step_ends(); }
   [[nodiscard]] std::string title() const override {
     return fmt::format("{} on {} accelerators", traces_.source.filename().string(), machine_->size());
   }

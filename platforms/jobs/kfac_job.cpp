@@ -133,6 +133,7 @@ class KfacJob final : public Job {
     return [this](const accelerator::ComputeConfig& compute) { return digest_on(compute); };
   }
   [[nodiscard]] std::vector<IdleFields> idle() const override;
+  [[nodiscard]] std::vector<Time> step_ends() const override { return kfac_->step_ends(); }
   [[nodiscard]] std::string title() const override {
     return fmt::format("{} by {} on {} accelerators, {} samples each, {}", kfac_->plan().network().name, algorithm(),
                        machine_->size(), kfac_->plan().network().batch, steps_text());

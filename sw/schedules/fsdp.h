@@ -124,7 +124,6 @@ class Fsdp {
   [[nodiscard]] std::vector<FsdpSteady::Held> held(int step) const;
   void leave_out(int step, int from, int to);
   /// When the last rank had ended the step.
-  [[nodiscard]] Time ended_at(std::size_t step) const;
   void ended(Member& member, int step, int stage);
 
   std::vector<firmware::Rank*> ranks_;

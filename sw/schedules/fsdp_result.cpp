@@ -5,6 +5,7 @@
 
 #include "sw/schedules/fsdp_member.h"
 #include "sw/schedules/fsdp_work.h"
+#include "sw/schedules/step_ends.h"
 
 namespace weft::schedules {
 
@@ -28,18 +29,8 @@ double Fsdp::share_of_steady() const {
   return members_.front()->offload ? 1 : share_of_settled(plan_, find_rows(plan_, gather_ahead()));
 }
 
-Time Fsdp::ended_at(std::size_t step) const {
-  Time end;
-  for (const auto& member : members_) end = std::max(end, member->ends[step]);
-  return end;
-}
-
 std::vector<Time> Fsdp::step_ends() const {
-  std::size_t ended = members_.front()->ends.size();
-  for (const auto& member : members_) ended = std::min(ended, member->ends.size());
-  std::vector<Time> ends;
-  for (std::size_t step = 0; step < ended; ++step) ends.push_back(ended_at(step));
-  return ends;
+  return ends_of_all(members_, [](const auto& member) -> const std::vector<Time>& { return member->ends; });
 }
 
 std::vector<Time> Fsdp::finished() const {
@@ -62,7 +53,7 @@ FsdpResult Fsdp::result() const {
   result.model_flops_per_token = static_cast<double>(flops_per_token_);
   result.steps = finished();
   const auto ranks = static_cast<std::int64_t>(members_.size());
-  const Time last_began = result.steps.size() > 1 ? ended_at(result.steps.size() - 2) : Time();
+  const Time last_began = result.steps.size() > 1 ? step_ends()[result.steps.size() - 2] : Time();
   bool checked = false;
   std::int64_t wrong = 0;
   for (const auto& member : members_) {

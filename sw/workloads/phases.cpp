@@ -21,6 +21,11 @@ std::optional<int> take_number(std::string_view& text, std::string_view mark) {
 
 }  // namespace
 
+bool ends_step(std::string_view node) {
+  constexpr std::string_view kLast = "optimizer";
+  return node.starts_with(kLast) && (node.size() == kLast.size() || node.substr(kLast.size()).starts_with(" step"));
+}
+
 std::vector<std::string> phases_of(std::string_view node) {
   const std::string step = "step " + std::to_string(take_number(node, " step").value_or(0) + 1);
   if (node == "optimizer") return {step, "optimizer"};

@@ -11,4 +11,7 @@ namespace weft::workloads {
 /// "forward, microbatch 0" and "layer 3". Empty for other nodes.
 std::vector<std::string> phases_of(std::string_view node);
 
+/// Whether a rank's training step ends with this node.
+bool ends_step(std::string_view node);
+
 }  // namespace weft::workloads

@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "sw/schedules/step_ends.h"
 #include "traces/chakra/ranks.h"
 #include "traces/files/format_error.h"
 
@@ -177,6 +178,7 @@ void GraphEngine::done(End& end, Work work) {
   if (graph.limited && node.type != NodeType::kReceive) --graph.busy[resource];
   if (end.probe != nullptr) draw(end, work);
   ++end.done;
+  if (resource == kCompute && ends_step_ && ends_step_(node.name)) end.step_ends.push_back(end.rank->processor->now());
   if (order_ && resource == kCommunication) {
     const BeginOrder::Item item = item_of(end, graph, node);
     if (item != BeginOrder::kNone) order_->end(end.rank->index, item);
@@ -209,6 +211,10 @@ std::uint64_t GraphEngine::remember(End& end, Graph& graph, const Node& node) {
 GraphEngine::Work GraphEngine::recall(End& end, std::uint64_t token) {
   end.free_works.push_back(token);
   return std::exchange(end.works[token], {});
+}
+
+std::vector<Time> GraphEngine::step_ends() const {
+  return ends_of_all(ends_, [](const auto& end) -> const std::vector<Time>& { return end->step_ends; });
 }
 
 GraphResult GraphEngine::result() const {

@@ -138,9 +138,13 @@ class GraphEngine {
   using PhasesOf = std::function<std::vector<std::string>(const std::string& node)>;
   /// Draws these, too; before record().
   void set_phases(PhasesOf phases_of) { phases_of_ = std::move(phases_of); }
+  /// Whether a node is the last of a rank's training step, by its name; before start().
+  void set_ends_step(std::function<bool(const std::string& node)> ends_step) { ends_step_ = std::move(ends_step); }
   /// Spawns the firmware threads. They throw what is wrong in a trace, a traces::FormatError or std::length_error.
   void start();
   [[nodiscard]] GraphResult result() const;
+  /// When each training step ended on its last rank; none where no node is known to end one.
+  [[nodiscard]] std::vector<Time> step_ends() const;
   /// Of a run that ended before the ranks had: the limit that holds back what is ready, if one does, then what they
   /// have under way, a line each.
   [[nodiscard]] std::vector<std::string> unfinished() const;
@@ -195,6 +199,7 @@ class GraphEngine {
     std::map<std::string, std::int64_t> calls;      ///< collectives begun, by group
     std::map<std::int64_t, std::uint32_t> streams;  ///< command streams, by the trace's
     Time finished = kNever;
+    std::vector<Time> step_ends;
     std::uint64_t done = 0;
     std::uint64_t collectives = 0;
     collectives::CollectiveTally tally;
@@ -326,6 +331,7 @@ class GraphEngine {
   std::vector<Messages*> messages_;  ///< by rank
   std::optional<BeginOrder> order_;
   PhasesOf phases_of_;
+  std::function<bool(const std::string&)> ends_step_;
   bool estimates_ = false;   ///< some kernel of which its operations alone are known
   bool had_short_ = false;   ///< a list of dimensions that ends before the network's
   bool left_out_ = false;    ///< dimensions behind the first four, of collectives without a list

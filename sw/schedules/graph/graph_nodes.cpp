@@ -339,9 +339,10 @@ collectives::Reference GraphEngine::contents_of(const Graph& graph, const Node& 
 
 GraphEngine::Call GraphEngine::call_of(const End& end, const Graph& graph, const Node& node,
                                        const GroupOf& group) const {
-  const std::optional<Rooted> rooted = rooted_of(*node.comm_type());
-  Call call{contents_of(graph, node, operation_of(*node.comm_type()), group.group->size()), rooted};
-  if (rooted) call.root = root_of(end, graph, node, group);
+  Call call;
+  call.contents = contents_of(graph, node, operation_of(*node.comm_type()), group.group->size());
+  call.rooted = rooted_of(*node.comm_type());
+  if (call.rooted) call.root = root_of(end, graph, node, group);
   call.member = group.member_of[static_cast<std::size_t>(end.rank->index)];
   const auto calls = end.calls.find(group.name);
   call.number = calls != end.calls.end() ? calls->second : 0;

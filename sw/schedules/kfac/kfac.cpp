@@ -287,6 +287,7 @@ void Kfac::end_step(Member& member, std::size_t position) {
   member.latest.emplace_back(member.last_end - member.step_began, member.parts);
   if (member.latest.size() > KfacStepTimes::kMostSteps) member.latest.pop_front();
   member.step_began = member.last_end;
+  member.simulated.push_back(member.last_end);
   for (int number = ended.number; number <= ended.last(); ++number) {
     // A step that is left out is the one a cycle before it.
     const std::size_t back =

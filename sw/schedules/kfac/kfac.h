@@ -153,6 +153,8 @@ class Kfac {
   void start();
   /// After the run.
   [[nodiscard]] KfacResult result() const;
+  /// When each step that was simulated ended on its last rank.
+  [[nodiscard]] std::vector<Time> step_ends() const;
   /// What its communicators do otherwise than configured, a line each.
   [[nodiscard]] std::vector<std::string> remarks() const;
   /// A field that changes nothing as the run is configured, and why.

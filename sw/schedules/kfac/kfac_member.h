@@ -54,6 +54,7 @@ struct Kfac::Member {
   Time step_began;                  ///< the one under way
   Time left_out;                    ///< what steps that were left out would have taken
   std::vector<Time> ends;           ///< by step
+  std::vector<Time> simulated;      ///< when those ended that were not left out
   Time rest_end;
   bool finished = false;
   std::uint64_t pairs = 0;               ///< sparse gradients sent

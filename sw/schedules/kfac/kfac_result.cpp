@@ -5,6 +5,7 @@
 
 #include "sw/models/named_model.h"
 #include "sw/schedules/kfac/kfac_member.h"
+#include "sw/schedules/step_ends.h"
 
 namespace weft::schedules {
 
@@ -102,6 +103,10 @@ double Kfac::progress() const {
   for (int number = 0; number < config_.steps; ++number) all += step(number).stages.size();
   all += rest_.stages.size();
   return static_cast<double>(members_.front()->stages.value() + left_out_stages_) / static_cast<double>(all);
+}
+
+std::vector<Time> Kfac::step_ends() const {
+  return ends_of_all(members_, [](const auto& member) -> const std::vector<Time>& { return member->simulated; });
 }
 
 KfacResult Kfac::result() const {

@@ -154,6 +154,31 @@ TEST_F(WhyCli, TellsOfTheRowsOfACollective) {
   EXPECT_EQ(weft("collective ../two.json --op all_reduce --bytes 1MiB --out out").code, 0);  // in the place of those
 }
 
+TEST_F(WhyCli, TellsOfTheTrainingStepsOfEachKindOfWorkload) {
+  for (const std::string workload : {R"json({"kind": "fsdp", "model": "nano", "sequences": 1, "sequence": 64})json",
+                                     R"json({"kind": "kfac", "network": "nano-conv"})json",
+                                     R"json({"kind": "transformer", "model": "nano", "sequence": 64, "batch": 4,
+                                             "parallel": "tp=2,pp=2,fsdp=2"})json"}) {
+    SCOPED_TRACE(workload);
+    json platform = json::parse(test::read_file(folder_ / "two.json"));
+    platform["workload"] = json::parse(workload);
+    platform["workload"]["steps"] = 3;
+    write("three_steps.json", platform.dump());
+    const json path = why("../three_steps.json");
+    const json& ends = path["training_steps_ps"];
+    ASSERT_EQ(ends.size(), 3U);
+    std::map<int, std::int64_t> by_step;
+    for (const json& piece : path["pieces"]) by_step[piece["step"].get<int>()] += piece["ps"].get<std::int64_t>();
+    std::int64_t begin = path["from_ps"].get<std::int64_t>();
+    for (int step = 1; step <= 3; ++step) {
+      const std::int64_t end = ends[static_cast<std::size_t>(step) - 1].get<std::int64_t>();
+      EXPECT_GT(end, begin);
+      EXPECT_EQ(by_step[step], end - begin) << step;
+      begin = end;
+    }
+  }
+}
+
 TEST_F(WhyCli, RefusesByName) {
   Ran ran = weft("why nothing");
   EXPECT_EQ(ran.code, 2);
