@@ -127,6 +127,10 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
 
   [[nodiscard]] const Config& config() const { return config_; }
   [[nodiscard]] const Counters& counters() const { return counters_; }
+  /// Counters::busy up to now, a kernel that is under way included.
+  [[nodiscard]] Time busy(Time now) const {
+    return counters_.busy + (free_cores_ < config_.compute.sms ? now - counted_ : Time());
+  }
   [[nodiscard]] std::uint64_t semaphore(std::uint32_t index) const {
     return index < semaphores_.size() ? semaphores_[index] : 0;
   }

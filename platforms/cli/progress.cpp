@@ -134,6 +134,7 @@ void Progress::begin(std::uint64_t events) {
 
 void Progress::look() {
   check_interrupted();
+  if (watch_) watch_();
   if (!line_.due()) return;
   const double seconds = line_.seconds();
   std::string text = fmt::format("simulated {}, {:.1f} M events/s", short_time(dispatcher_.now()),

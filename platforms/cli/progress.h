@@ -121,6 +121,8 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
+  /// Called as well, every so many events.
+  void watch(std::function<void()> look) { watch_ = std::move(look); }
   /// Before something else is printed.
   void hide() { line_.hide(); }
 
@@ -130,6 +132,7 @@ class Progress {
 
   Dispatcher& dispatcher_;
   std::function<double()> done_;
+  std::function<void()> watch_;
   std::unique_ptr<BuildingLine> building_;
   std::optional<Interruptible> interruptible_;
   StatusLine line_;

@@ -29,6 +29,7 @@ inline constexpr NamedResult kRunFiles[] = {{"config.json", ResultKind::kConfigu
                                             {"ends.csv", ResultKind::kEndTable},
                                             {"links.csv", ResultKind::kLinkTable},
                                             {"network.svg", ResultKind::kPicture},
+                                            {"over_time.csv", ResultKind::kTimeTable},
                                             {"path.svg", ResultKind::kPicture},
                                             {"report.html", ResultKind::kReport},
                                             {"summary.json", ResultKind::kSummary},

@@ -97,6 +97,8 @@ bool is_of(ResultKind kind, const Beginning& file) {
       return text.starts_with("link,utilisation,");
     case ResultKind::kEndTable:
       return text.starts_with("end,finish_ns,");
+    case ResultKind::kTimeTable:
+      return text.starts_with("until_us,computing,");
     case ResultKind::kPicture:
       return text.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"") &&
              line_of(text, 0).find("font-family=\"sans-serif\" font-size=") != std::string_view::npos &&
@@ -161,6 +163,8 @@ std::string_view describe(ResultKind kind) {
       return "links.csv of a run of Weft";
     case ResultKind::kEndTable:
       return "ends.csv of a run of Weft";
+    case ResultKind::kTimeTable:
+      return "over_time.csv of a run of Weft";
     case ResultKind::kPicture:
       return "a picture that Weft has drawn";
     case ResultKind::kGraph:

@@ -17,6 +17,7 @@ enum class ResultKind : std::uint8_t {
   kReport,         ///< report.html
   kLinkTable,      ///< links.csv
   kEndTable,       ///< ends.csv
+  kTimeTable,      ///< over_time.csv
   kPicture,        ///< network.svg, timeline.svg, and those of weft topology
   kGraph,          ///< .dot of weft topology
   kTimeline,       ///< for Perfetto, or for readers of Kineto

@@ -35,6 +35,7 @@
 #include "platforms/results/format.h"
 #include "platforms/results/kernel_table.h"
 #include "platforms/results/link_summary.h"
+#include "platforms/results/over_time.h"
 #include "platforms/results/report/report.h"
 #include "platforms/results/stopwatch.h"
 #include "platforms/results/summary.h"
@@ -188,12 +189,14 @@ int run_machine(const RunOptions& options, Platform& platform) {
   LeftOut left_out(machine);
   job->set_left_out(left_out);
 
+  UseOverTime over_time(machine);
   const Stopwatch running;
   platform.checked([&] { job->start(); });
   std::optional<Interrupted> interrupted;
   {
-    const Progress progress(
+    Progress progress(
         machine.dispatcher(), [&job] { return job->progress(); }, Progress::kEvents, std::move(building));
+    progress.watch([&over_time] { over_time.look(); });
     try {
       platform.checked([&] { machine.run(); });
       job->check();
@@ -268,6 +271,7 @@ int run_machine(const RunOptions& options, Platform& platform) {
   const ordered_json configured = configuration(platform.document());
   write_file(folder / "config.json", configured);
   write_file(folder / "links.csv", link_table(machine, span, links_since));
+  write_file(folder / "over_time.csv", over_time.table(end));
   if (machine.network().switch_count() <= kMostSwitches) {
     write_file(folder / "network.svg", to_svg(machine.network().topology(), network_heat(machine, span, links_since)));
   }

@@ -107,6 +107,7 @@ ordered_json read_results(const fs::path& folder) {
   if (!run.config.is_null()) results["config"] = std::move(run.config);
   if (has("links.csv")) results["links"] = table_of(folder / "links.csv");
   if (has("ends.csv")) results["ends"] = table_of(folder / "ends.csv");
+  if (has("over_time.csv")) results["over_time"] = table_of(folder / "over_time.csv");
   ordered_json pictures = ordered_json::object();
   for (const char* name : kPictures) {
     if (has(name)) pictures[name] = traces::read_text(folder / name, "a picture of weft run");

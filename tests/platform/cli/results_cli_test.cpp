@@ -53,8 +53,8 @@ TEST_F(ResultsCli, FourRunsOfOneNameDoNotMix) {
   EXPECT_EQ(static_cast<std::size_t>(std::count(errors.begin(), errors.end(), '\n')), runs.size() - whole.size())
       << errors;
   const fs::path out = folder_ / "work" / "out" / "small";
-  EXPECT_EQ(names_in(out), (std::vector<std::string>{"config.json", "links.csv", "network.svg", "summary.json",
-                                                     "timeline.pftrace.gz", "timeline.svg"}));
+  EXPECT_EQ(names_in(out), (std::vector<std::string>{"config.json", "links.csv", "network.svg", "over_time.csv",
+                                                     "summary.json", "timeline.pftrace.gz", "timeline.svg"}));
   EXPECT_TRUE(is_whole_timeline(out / "timeline.pftrace.gz"));
   const json summary = json::parse(read_file(out / "summary.json"));
   const json config = json::parse(read_file(out / "config.json"));
@@ -100,8 +100,8 @@ TEST_F(ResultsCli, AnEarlierRunsFilesGo) {
   const fs::path out = folder_ / "work" / "out" / "small";
   std::ofstream(out / "notes.txt") << "mine";
   ASSERT_EQ(weft("run ../small.json --timeline-ranks 0").code, 0);
-  EXPECT_EQ(names_in(out),
-            (std::vector<std::string>{"config.json", "links.csv", "network.svg", "notes.txt", "summary.json"}));
+  EXPECT_EQ(names_in(out), (std::vector<std::string>{"config.json", "links.csv", "network.svg", "notes.txt",
+                                                     "over_time.csv", "summary.json"}));
   EXPECT_TRUE(json::parse(read_file(out / "summary.json"))["timeline"].is_null());
 }
 

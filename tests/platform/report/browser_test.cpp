@@ -90,7 +90,7 @@ TEST_F(ReportInBrowser, IsReadByEverybody) {
     ASSERT_EQ(ran.code, 0) << ran.err;
   }
   const std::string sections =
-      "headline step collectives compared path accelerators network memory energy kernels settings";
+      "headline step collectives time compared path accelerators network memory energy kernels settings";
   for (const int width : {kDesk, kPhone}) {
     for (const bool dark : {false, true}) {
       expect_good("step", width, dark, sections);

@@ -3,6 +3,7 @@
 // text. Runs the binary.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -67,6 +68,39 @@ TEST_F(ReportCli, HasAllOfARunInIt) {
   EXPECT_TRUE(results["why_words"].get<std::string>().starts_with("The critical path is "));
   EXPECT_EQ(results["why_words"].get<std::string>().find('\n'), std::string::npos);
   expect_three_scripts(page);
+}
+
+TEST_F(ReportCli, TellsWhatHappenedWhen) {
+  const json results = results_of(run_page("llama3-8b-fsdp-8xh100 --set workload.layers=1 --report"));
+  const json& columns = results["over_time"]["columns"];
+  const auto column = [&columns](const char* name) {
+    return static_cast<std::size_t>(std::find(columns.begin(), columns.end(), name) - columns.begin());
+  };
+  double joules = 0;
+  double computed_us = 0;
+  double of_first_us = 0;
+  double memory_gb = 0;
+  double before_us = 0;
+  for (const json& row : results["over_time"]["rows"]) {
+    const auto cell = [&](const char* name) { return std::stod(row.at(column(name)).get<std::string>()); };
+    const double span_us = cell("until_us") - before_us;
+    EXPECT_GT(span_us, 0);
+    joules += cell("power_w") * span_us * 1e-6;
+    computed_us += cell("computing") * span_us;
+    of_first_us += cell("computing_0") * span_us;
+    memory_gb += cell("hbm_gb_per_s") * span_us * 1e-6;
+    before_us = cell("until_us");
+  }
+  const json& summary = results["summary"];
+  EXPECT_GT(results["over_time"]["rows"].size(), 20U);
+  EXPECT_DOUBLE_EQ(before_us, summary["simulated_us"].get<double>());
+  const double joules_known = summary["energy"]["total_j"].get<double>();
+  EXPECT_NEAR(joules, joules_known, 1e-4 * joules_known);
+  const double compute_us = summary["breakdown_us"]["compute"].get<double>();
+  EXPECT_NEAR(computed_us, compute_us, 1e-3 * compute_us);
+  EXPECT_NEAR(of_first_us, compute_us, 0.05 * compute_us);
+  const double moved_gb = summary["memory"]["all"]["bytes"].get<double>() * 1e-9;
+  EXPECT_NEAR(memory_gb, moved_gb, 1e-4 * moved_gb);
 }
 
 TEST_F(ReportCli, NeedsNothingButItself) {
