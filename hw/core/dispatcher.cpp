@@ -104,7 +104,7 @@ void Dispatcher::refuse_past(Time when, const EventTarget& target) const {
                                          .c_str());
 }
 
-void Dispatcher::post_elsewhere(Event event, std::int64_t slot, const EventTarget& target) {
+void Dispatcher::post_elsewhere(Event event, std::int64_t slot, std::uint32_t cause, const EventTarget& target) {
   if (targets_.empty()) [[unlikely]]
     refuse(target);
   const std::int64_t time = (slot << kSlotBits) + event.time_in_slot();
@@ -112,11 +112,13 @@ void Dispatcher::post_elsewhere(Event event, std::int64_t slot, const EventTarge
   if (time < now_) [[unlikely]]
     refuse_past(Time(time), target);
   if (slot <= current_slot_) {
+    if (causes_ != nullptr) [[unlikely]]
+      event.data = take_node(event, cause);
     insert_into_batch(event);
   } else if (slot - current_slot_ < kSlots) {
-    insert_into_wheel(event, slot);
+    insert_into_wheel(event, slot, cause);
   } else {
-    overflow_.push({time, overflow_sequence_++, event});
+    overflow_.push({time, overflow_sequence_++, event, cause});
   }
   if (!running_) wake_.notify(to_delay(Time(std::max<std::int64_t>(0, time - kernel_now()))));
 }
@@ -221,17 +223,21 @@ void Dispatcher::enter_slot(std::int64_t slot) {
   current_slot_ = slot;
   // What the window now reaches moves from the heap before anything is posted there directly: posting order is kept.
   while (!overflow_.empty() && (overflow_.top().time >> kSlotBits) - slot < kSlots) {
-    insert_into_wheel(overflow_.top().event, overflow_.top().time >> kSlotBits);
+    insert_into_wheel(overflow_.top().event, overflow_.top().time >> kSlotBits, overflow_.top().cause);
     overflow_.pop();
   }
   const std::size_t head = head_of(slot);
   for (std::uint32_t index = heads_[head]; index != kNil;) {
     Node& node = nodes_[index];
-    __builtin_prefetch(behind(node.event.data));
-    append_to_batch(node.event);
+    __builtin_prefetch(reinterpret_cast<const void*>(node.event.data));
     const std::uint32_t next = node.next;
-    node.next = free_;
-    free_ = index;
+    if (causes_ == nullptr) [[likely]] {
+      append_to_batch(node.event);
+      give_node_back(index);
+    } else {
+      causes_->prepare(node.cause);
+      append_to_batch({node.event.key, index});
+    }
     index = next;
   }
   heads_[head] = kNil;
@@ -242,7 +248,7 @@ void Dispatcher::enter_slot(std::int64_t slot) {
     ahead_ = kNil;
     if (next_slot_ != kNoSlot) {
       const Event& next = nodes_[heads_[head_of(next_slot_)]].event;
-      targets_[next.target()]->prepare(next.tag(), posted_data(next));
+      targets_[next.target()]->prepare(next.tag(), next.data);
     }
   } else {
     ahead_ = heads_[head_of(slot + 1)];
@@ -293,16 +299,12 @@ void Dispatcher::sort_long_batch() {
 
 inline void Dispatcher::prepare_batch() {
   const Event& soon = batch_[cursor_ + kLookAgain];
-  if (causes_ != nullptr) [[unlikely]]
-    causes_->prepare(soon.data);
   targets_[soon.target()]->prepare_more(soon.tag(), posted_data(soon));
   if (cursor_ + kLookAhead >= batch_size_) return;
   const Event& later = batch_[cursor_ + kLookAhead];
   targets_[later.target()]->prepare(later.tag(), posted_data(later));
   if (cursor_ + kFetchTarget >= batch_size_) return;
   const Event& fetched = batch_[cursor_ + kFetchTarget];
-  if (causes_ != nullptr) [[unlikely]]
-    __builtin_prefetch(causes_->address_of(fetched.data));
   const auto* target = reinterpret_cast<const std::byte*>(targets_[fetched.target()]);
   __builtin_prefetch(target);
   __builtin_prefetch(target + 64);
@@ -361,7 +363,10 @@ void Dispatcher::run_events() {
       target.on_event(Time(time), event.tag(), event.data);
     } else {
       const auto explain = [&target, &event] { return target.cause(event.tag()); };
-      const std::uint64_t data = causes_->begin(event.data, time, event.target(), explain);
+      const auto index = static_cast<std::uint32_t>(event.data);
+      const std::uint64_t data = nodes_[index].event.data;
+      causes_->begin(nodes_[index].cause, time, event.target(), explain);
+      give_node_back(index);
       target.on_event(Time(time), event.tag(), data);
       causes_->end(handled_ == disregarded_);
     }

@@ -76,15 +76,14 @@ class Dispatcher final : public sc_core::sc_module {
   void post(Time when, const EventTarget& target, std::uint32_t tag, std::uint64_t data = 0) {
     assert(tag >> kTagBits == 0);
     const auto ps = static_cast<std::uint64_t>(when.count());
-    if (causes_ != nullptr) [[unlikely]]
-      data = causes_->posted(when.count(), data);
+    const std::uint32_t cause = causes_ == nullptr ? 0 : causes_->posted(when.count());
     const Event event{(ps & kSlotMask) << (kTargetBits + kTagBits) | target.order_ | tag, data};
     const std::int64_t slot = when.count() >> kSlotBits;
     ++posted_;
     if (running_ && slot > current_slot_ && slot - current_slot_ < kSlots) [[likely]] {
-      insert_into_wheel(event, slot);
+      insert_into_wheel(event, slot, cause);
     } else {
-      post_elsewhere(event, slot, target);
+      post_elsewhere(event, slot, cause, target);
     }
   }
 
@@ -159,12 +158,14 @@ class Dispatcher final : public sc_core::sc_module {
   };
   struct Node {
     Event event;
-    std::uint32_t next;  // in its slot, where the latest posted comes first, or among the free
+    std::uint32_t next;   // in its slot, where the latest posted comes first, or among the free
+    std::uint32_t cause;  // where causes are kept, what it waits behind
   };
   struct Overflow {
     std::int64_t time;
     std::uint64_t sequence;
     Event event;
+    std::uint32_t cause;
   };
   struct Later {
     bool operator()(const Overflow& a, const Overflow& b) const {
@@ -184,17 +185,15 @@ class Dispatcher final : public sc_core::sc_module {
   void prefetch_ahead() {  // one more of the next slot's events, at each event of this one
     if (ahead_ == kNil) return;
     const Node& node = nodes_[ahead_];
-    __builtin_prefetch(behind(node.event.data));
+    __builtin_prefetch(reinterpret_cast<const void*>(node.event.data));
     __builtin_prefetch(targets_[node.event.target()]);
     ahead_ = node.next;
     if (ahead_ != kNil) __builtin_prefetch(&nodes_[ahead_]);
   }
-  /// What an event's data points to, or what is remembered of it.
-  [[nodiscard]] const void* behind(std::uint64_t data) const {
-    return causes_ == nullptr ? reinterpret_cast<const void*>(data) : causes_->address_of(data);
-  }
+  /// Of an event of the current slot. Where causes are kept it has a node until it is handled, whose number is in its
+  /// place.
   [[nodiscard]] std::uint64_t posted_data(const Event& event) const {
-    return causes_ == nullptr ? event.data : causes_->data_of(event.data);
+    return causes_ == nullptr ? event.data : nodes_[event.data].event.data;
   }
   [[nodiscard]] std::int64_t time_of(const Event& event) const {
     return (current_slot_ << kSlotBits) + event.time_in_slot();
@@ -205,20 +204,30 @@ class Dispatcher final : public sc_core::sc_module {
     batch_[batch_size_++] = event;
   }
   void insert_into_batch(Event event);
-  void post_elsewhere(Event event, std::int64_t slot, const EventTarget& target);
+  void post_elsewhere(Event event, std::int64_t slot, std::uint32_t cause, const EventTarget& target);
   void refuse(const EventTarget& target) const;
   void refuse_past(Time when, const EventTarget& target) const;
   void start_kernel(const std::function<void()>& start) const;
   void grow_nodes();
-  void insert_into_wheel(Event event, std::int64_t slot) {  // by value: two registers, where memory would stall
+  // By value: two registers, where memory would stall.
+  std::uint32_t take_node(Event event, std::uint32_t cause) {
     if (free_ == kNil) [[unlikely]]
       grow_nodes();
     const std::uint32_t index = free_;
-    const std::size_t head = head_of(slot);
     Node& node = nodes_[index];
     free_ = node.next;
     node.event = event;
-    node.next = heads_[head];
+    node.cause = cause;
+    return index;
+  }
+  void give_node_back(std::uint32_t index) {
+    nodes_[index].next = free_;
+    free_ = index;
+  }
+  void insert_into_wheel(Event event, std::int64_t slot, std::uint32_t cause) {
+    const std::uint32_t index = take_node(event, cause);
+    const std::size_t head = head_of(slot);
+    nodes_[index].next = heads_[head];
     if (heads_[head] == kNil) {
       occupied_[head >> 6] |= 1ULL << (head & 63);
       summary_[head >> 12] |= 1ULL << (head >> 6 & 63);

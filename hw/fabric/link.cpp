@@ -222,6 +222,9 @@ Time Transmitter::send(Packet& packet, Time ready) {
   if (records_) [[unlikely]]
     extra_->waves->packet(packet, head, length);
   if (Causes* const causes = dispatcher_.causes(); causes != nullptr) [[unlikely]] {
+    if (owner_.cause(tag_) == CauseKind::kOther) {  // one who says nothing of its own work
+      causes->mark(CauseKind::kPipeline, ready, Dispatcher::place_of(owner_));
+    }
     causes->mark(CauseKind::kQueue, head, place());
     causes->mark(CauseKind::kPropagation, head + propagation_, place());
     causes->mark(CauseKind::kSerialisation, head + propagation_ + length, place());

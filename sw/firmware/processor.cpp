@@ -136,6 +136,15 @@ Thread& Processor::suspend(std::coroutine_handle<> handle, const char* waits_for
   return thread;
 }
 
+void Processor::sleep(std::coroutine_handle<> handle, Time until) {
+  if (Causes* const causes = dispatcher_.causes(); causes != nullptr) [[unlikely]] {
+    causes->forget_marks();
+    causes->mark(CauseKind::kFirmware, now(), Dispatcher::place_of(*this));
+    causes->mark(CauseKind::kSoftware, until, Dispatcher::place_of(*this));
+  }
+  suspend(handle, "a timer", 0, until);
+}
+
 Thread& Processor::suspend_for_completion(std::coroutine_handle<> handle, const char* waits_for, std::uint64_t detail) {
   Thread& thread = suspend(handle, waits_for, detail);
   thread.spins = config_.wait == Wait::kPoll;

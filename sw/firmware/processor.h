@@ -205,9 +205,7 @@ class Processor final : public sc_core::sc_module, public EventTarget {
     Processor& processor;
     Time length;
     bool await_ready() const { return length <= Time(); }
-    void await_suspend(std::coroutine_handle<> handle) {
-      processor.suspend(handle, "a timer", 0, processor.now() + length);
-    }
+    void await_suspend(std::coroutine_handle<> handle) { processor.sleep(handle, processor.now() + length); }
     void await_resume() {}
   };
   /// Lets other threads use the core until `length` from now.
@@ -217,6 +215,8 @@ class Processor final : public sc_core::sc_module, public EventTarget {
   Thread& running() { return *current_; }
   /// Records that the running thread waits; with a time, schedules its resumption.
   Thread& suspend(std::coroutine_handle<> handle, const char* waits_for, std::uint64_t detail, Time until = kNever);
+  /// As suspend(), for a time that the program says.
+  void sleep(std::coroutine_handle<> handle, Time until);
   /// As suspend(), for a completion: the thread spins where threads poll.
   Thread& suspend_for_completion(std::coroutine_handle<> handle, const char* waits_for, std::uint64_t detail);
   /// Resumes a suspended thread at `at` or when its core is free.

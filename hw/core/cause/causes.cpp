@@ -10,15 +10,13 @@ const char* name_of(CauseKind kind) {
       "other",     "kernel",        "cap",           "lost cores", "launch",
       "copy",      "memory",        "remote memory", "host link",  "network interface",
       "injection", "serialisation", "queue",         "credit",     "pipeline",
-      "reduction", "propagation",   "recovery",      "firmware"};
+      "reduction", "propagation",   "recovery",      "firmware",   "software"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 
 Causes::Causes() {
   releases_.fill(kNone);
-  grow();
-  free_ = nodes_[0].parent;
-  nodes_[0] = {0, kNone, 2, 0, 0};  // the root, which is the last for now, and stays
+  nodes_[nodes_.append()] = {0, kNone, 2, 0, 0};  // the root, which is the last for now, and stays
   contexts_.emplace_back();
   numbers_[0][""] = 0;
 }
@@ -39,22 +37,12 @@ std::uint32_t Causes::context(const std::string& name, bool is_kernel) {
   return at->second;
 }
 
-void Causes::grow() {
-  const std::size_t old = nodes_.size();
-  nodes_.resize(std::max<std::size_t>(1024, 2 * old));
-  for (std::size_t i = nodes_.size(); i-- > old;) {
-    nodes_[i].parent = free_;
-    free_ = static_cast<std::uint32_t>(i);
-  }
-}
-
-void Causes::grow_events() {
-  const std::size_t old = events_.size();
-  events_.resize(std::max<std::size_t>(1024, 2 * old));
-  for (std::size_t i = events_.size(); i-- > old;) {
-    events_[i].tip = free_event_;
-    free_event_ = static_cast<std::uint32_t>(i);
-  }
+std::uint32_t Causes::enter(std::uint32_t context) {
+  context_ = context;
+  const std::uint32_t entered = add(current_, nodes_[current_].until, nodes_[current_].what);
+  --nodes_[current_].references;  // the event's, which is to what follows now
+  ++nodes_[entered].references;
+  return entered;
 }
 
 void Causes::add_since(Time since, CauseSums& sums) const {
@@ -79,7 +67,10 @@ std::vector<Causes::Step> Causes::path() const {
   std::vector<Step> backwards;
   for (std::uint32_t at = last_; at != 0; at = nodes_[at].parent) backwards.push_back(step_of(at));
   std::vector<Step> steps;
+  std::int64_t until = 0;
   for (auto it = backwards.rbegin(); it != backwards.rend(); ++it) {
+    if (it->until == until) continue;
+    until = it->until;
     const bool goes_on = !steps.empty() && steps.back().kind == it->kind && steps.back().place == it->place &&
                          steps.back().context == it->context;
     if (goes_on) {

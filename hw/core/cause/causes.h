@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "hw/core/cause/cause_tables.h"
+#include "hw/core/cause/growing_pool.h"
 #include "hw/core/quantity.h"
 
 namespace weft {
@@ -56,6 +57,7 @@ class Causes {
 
   /// The time up to `until` of the next event that is posted goes to this; marks follow each other.
   void mark(CauseKind kind, Time until, Place place) {
+    if (marks_ > 0 && until.count() <= next_[marks_ - 1].until) return;
     if (marks_ < kMarks) next_[marks_++] = {until.count(), what(kind, place)};
   }
   void forget_marks() { marks_ = 0; }
@@ -75,35 +77,27 @@ class Causes {
   /// The names of the event targets in their order.
   void begin_run(std::vector<std::string> targets) { targets_ = std::move(targets); }
 
-  /// Remembers an event; what to put in its place into the queue.
-  std::uint64_t posted(std::int64_t when, std::uint64_t data) {
+  /// An event is posted for `when`: the last piece of its chain that is known, which waits for it.
+  std::uint32_t posted(std::int64_t when) {
     std::uint32_t tip = current_;
     for (std::size_t i = 0; i < marks_; ++i) {
       const std::int64_t until = next_[i].until < when ? next_[i].until : when;
       if (until > nodes_[tip].until) tip = add(tip, until, next_[i].what);
     }
     marks_ = 0;
+    if (nodes_[tip].context != context_) [[unlikely]]
+      tip = current_ = enter(context_);
     ++nodes_[tip].references;
-    if (free_event_ == kNone) [[unlikely]]
-      grow_events();
-    const std::uint32_t index = free_event_;
-    free_event_ = events_[index].tip;
-    events_[index] = {data, tip, context_};
-    return index;
+    return tip;
   }
-  [[nodiscard]] std::uint64_t data_of(std::uint64_t event) const { return events_[event].data; }
-  [[nodiscard]] const void* address_of(std::uint64_t event) const { return &events_[event]; }
-  /// It is handled soon.
-  void prepare(std::uint64_t event) const { __builtin_prefetch(&nodes_[events_[event].tip]); }
-  /// An event is about to be handled; what it was posted with. `explain` says what time went to that nobody marked.
+  /// Its event is handled soon.
+  void prepare(std::uint32_t tip) const { __builtin_prefetch(&nodes_[tip]); }
+  /// An event is about to be handled that was posted behind `tip`. `explain` says what time went to that nobody marked.
   template <typename Explain>
-  std::uint64_t begin(std::uint64_t event, std::int64_t now, Place target, const Explain& explain) {
-    Event& it = events_[event];
-    current_ = it.tip;
-    context_ = it.context;
+  void begin(std::uint32_t tip, std::int64_t now, Place target, const Explain& explain) {
+    current_ = tip;
+    context_ = nodes_[tip].context;
     marks_ = 0;
-    it.tip = free_event_;
-    free_event_ = static_cast<std::uint32_t>(event);
     if (nodes_[current_].until < now) {
       const std::uint32_t rest = add(current_, now, what(explain(), target));
       --nodes_[current_].references;  // the event's, which is to the rest now
@@ -111,7 +105,6 @@ class Causes {
       current_ = rest;
     }
     current_ = condense(current_);
-    return it.data;
   }
   /// It has been handled. One that was for nothing does not end the path.
   void end(bool disregarded) {
@@ -151,16 +144,11 @@ class Causes {
   };
   /// A piece of the tree.
   struct Node {
-    std::int64_t until = 0;
-    std::uint32_t parent = kNone;  ///< or the next free one
-    std::uint32_t references = 0;  ///< by pieces that follow, and by events
-    std::uint32_t what = 0;        ///< kind and place
-    std::uint32_t context = 0;
-  };
-  struct Event {
-    std::uint64_t data = 0;
-    std::uint32_t tip = kNone;  ///< the last piece of its chain that is known; or the next free one
-    std::uint32_t context = 0;
+    std::int64_t until;
+    std::uint32_t parent;      ///< or the next free one
+    std::uint32_t references;  ///< by pieces that follow, and by events
+    std::uint32_t what;        ///< kind and place
+    std::uint32_t context;
   };
 
   static std::uint32_t what(CauseKind kind, Place place) {
@@ -197,16 +185,19 @@ class Causes {
   }
   /// A piece that follows `parent`, to which nothing refers yet.
   std::uint32_t add(std::uint32_t parent, std::int64_t until, std::uint32_t what) {
-    if (free_ == kNone) [[unlikely]]
-      grow();
-    const std::uint32_t index = free_;
-    Node& node = nodes_[index];
-    free_ = node.parent;
+    std::uint32_t index = free_;
+    if (index != kNone) [[likely]] {
+      free_ = nodes_[index].parent;
+    } else {
+      index = nodes_.append();
+    }
     ++nodes_[parent].references;
-    node = {until, parent, 0, what, context_};
+    nodes_[index] = {until, parent, 0, what, context_};
     ++live_;
     return index;
   }
+  /// From here on, the event being handled is about something else than what led to it: a piece that takes no time.
+  std::uint32_t enter(std::uint32_t context);
   void release(std::uint32_t index) {
     while (--nodes_[index].references == 0) {
       const std::uint32_t parent = nodes_[index].parent;
@@ -222,13 +213,9 @@ class Causes {
     free_ = index;
     --live_;
   }
-  void grow();
-  void grow_events();
 
-  std::vector<Node> nodes_;
-  std::vector<Event> events_;
+  GrowingPool<Node> nodes_;
   std::uint32_t free_ = kNone;
-  std::uint32_t free_event_ = kNone;
   std::uint32_t current_ = 0;
   std::uint32_t last_ = 0;
   std::uint32_t context_ = 0;

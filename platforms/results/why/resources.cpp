@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 
 namespace weft::platforms {
 
@@ -108,9 +109,18 @@ const std::vector<Resource>& resources() {
         {"remote_memory.cxl.device.rate", true}}},
       {"timeout", "timers until something is sent again", "", {"recovery"}, {{"nic.ack_timeout", false}}},
       {"firmware", "firmware", "", {"firmware"}, {{"firmware.clock", true}}},
+      {"software", "times that programs set", "", {"software"}, {}},
+      {"other", "what modules do not say", "", {"other"}, {}},
       {"other", "what modules do not say", "", {}, {}},
   };
   return kResources;
+}
+
+const Resource& resource_called(std::string_view name) {
+  for (const Resource& resource : resources()) {
+    if (resource.name == name) return resource;
+  }
+  throw std::out_of_range("no resource is called " + std::string(name));
 }
 
 const Resource& resource_of(std::string_view kind, std::string_view network) {

@@ -26,6 +26,8 @@ struct Resource {
 
 /// In the order in which tables have them.
 [[nodiscard]] const std::vector<Resource>& resources();
+/// By its name. Throws std::out_of_range.
+[[nodiscard]] const Resource& resource_called(std::string_view name);
 /// Of a kind of why.json and the network of its place. Each has one.
 [[nodiscard]] const Resource& resource_of(std::string_view kind, std::string_view network);
 [[nodiscard]] const Resource& resource_of(const nlohmann::ordered_json& piece);

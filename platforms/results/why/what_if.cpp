@@ -125,45 +125,76 @@ std::vector<std::pair<std::string, std::string>> settings_of(const ResourceChang
 
 WhatIf::WhatIf(const ordered_json& why)
     : before_ps_(why["until_ps"].get<std::int64_t>() - why["from_ps"].get<std::int64_t>()) {
-  path_.add(why["pieces"], 1);
+  for (const auto& [network, its] : why.value("stages", ordered_json::object()).items()) {
+    Stages& stages = stages_.emplace_back();
+    for (const auto& [name, rate] : its.items()) stages[&resource_called(name)] = rate.get<double>();
+  }
+  for (const auto& [name, link] : why.value("links", ordered_json::object()).items()) {
+    if (link["joins"] != "between switches") ends_.insert(name);
+  }
+  add(path_, why["pieces"], 1);
   for (const ordered_json& collective : why.value("collectives", ordered_json::array())) {
-    groups_[collective["group"]].add(collective["transfer"], 1 / collective["members"].get<double>());
+    add(groups_[collective["group"]], collective["transfer"], 1 / collective["members"].get<double>());
   }
 }
 
-void WhatIf::Chain::add(const ordered_json& pieces, double share) {
+void WhatIf::add(Chain& chain, const ordered_json& pieces, double share) const {
   // A faster array gains such kernels little: they take their energy at the cap's power.
   std::set<std::string> at_cap;
   for (const ordered_json& piece : pieces) {
     if (piece["kind"] == "cap") at_cap.insert(piece["about"]);
   }
   for (const ordered_json& piece : pieces) {
-    const bool waits_for_power = piece["kind"] == "kernel" && at_cap.contains(piece["about"]);
-    (waits_for_power ? at_cap_ps : ps[&resource_of(piece)]) += share * piece["ps"].get<double>();
+    const double ps = share * piece["ps"].get<double>();
+    if (piece["kind"] == "kernel" && at_cap.contains(piece["about"])) {
+      chain.at_cap_ps += ps;
+      continue;
+    }
+    const Resource& resource = resource_of(piece);
+    chain.ps[&resource] += ps;
+    if (!piece.value("on_link", false) || ends_.contains(piece["place"].get<std::string>()))
+      chain.at_end_ps[&resource] += ps;
   }
 }
 
-double WhatIf::Chain::with(const std::vector<ResourceChange>& changes) const {
-  double at_cap = at_cap_ps;
-  double sum = 0;
-  std::map<const Resource*, double> factors;
-  for (const ResourceChange& change : changes) {
-    factors.try_emplace(change.resource, 1).first->second *= change.factor;
-    if (change.resource == &resource_of("kernel", "") && change.factor < 1) at_cap /= change.factor;
+double WhatIf::let_through(const Resource& resource, const Factors& factors) const {
+  const auto factor_of = [&factors](const Resource* its) {
+    const auto found = factors.find(its);
+    return found == factors.end() ? 1 : found->second;
+  };
+  double factor = factor_of(&resource);
+  if (factor <= 1) return factor;
+  for (const Stages& stages : stages_) {
+    const auto mine = stages.find(&resource);
+    if (mine == stages.end()) continue;
+    for (const auto& [other, rate] : stages) {
+      if (other != &resource) factor = std::min(factor, std::max(1.0, rate * factor_of(other) / mine->second));
+    }
   }
-  for (const auto& [resource, its] : ps) {
+  return factor;
+}
+
+double WhatIf::scaled(const Chain& chain, const Factors& factors) const {
+  const auto computing = factors.find(&resource_of("kernel", ""));
+  double sum = chain.at_cap_ps;
+  if (computing != factors.end() && computing->second < 1) sum /= computing->second;
+  for (const auto& [resource, ps] : chain.ps) {
     const auto found = factors.find(resource);
-    sum += found == factors.end() ? its : its / found->second;
+    const auto at_end = chain.at_end_ps.find(resource);
+    const double limited = at_end == chain.at_end_ps.end() ? 0 : at_end->second;
+    sum += found == factors.end() ? ps : (ps - limited) / found->second + limited / let_through(*resource, factors);
   }
-  return sum + at_cap;
+  return sum;
 }
 
 Foretold WhatIf::foretell(const std::vector<ResourceChange>& changes) const {
   Foretold result;
   result.before_ps = before_ps_;
-  result.path_ps = std::llround(path_.with(changes));
+  Factors factors;
+  for (const ResourceChange& change : changes) factors.try_emplace(change.resource, 1).first->second *= change.factor;
+  result.path_ps = std::llround(scaled(path_, factors));
   for (const auto& [group, chain] : groups_) {
-    const std::int64_t ps = std::llround(chain.with(changes));
+    const std::int64_t ps = std::llround(scaled(chain, factors));
     if (ps <= result.other_ps) continue;
     result.other_ps = ps;
     result.other = "collectives of " + group;

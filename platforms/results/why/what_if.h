@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -45,23 +47,32 @@ struct Foretold {
 /// The pieces of the critical path that the changes are about are scaled. That chain has to be gone through in the new
 /// run as well, so that the new run is not shorter than it, as far as no order changes; nor than what the members of
 /// any group spend in its collectives, one after the other, once all have come. The larger of these is the estimate. A
-/// change for the better does not make a run longer.
+/// change for the better does not make a run longer. Bytes pass an end's interface and its link one behind the other,
+/// so that who widens one gains as far as the other lets through.
 class WhatIf {
  public:
   explicit WhatIf(const nlohmann::ordered_json& why);
   [[nodiscard]] Foretold foretell(const std::vector<ResourceChange>& changes) const;
 
  private:
+  using Factors = std::map<const Resource*, double>;
   /// Pieces in sequence, by what sets them.
   struct Chain {
     std::map<const Resource*, double> ps;
-    double at_cap_ps = 0;  ///< computing of kernels that a cap slows down, which is not in `ps`
-
-    void add(const nlohmann::ordered_json& pieces, double share);
-    [[nodiscard]] double with(const std::vector<ResourceChange>& changes) const;
+    std::map<const Resource*, double> at_end_ps;  ///< of these, what passes an end's link or interface
+    double at_cap_ps = 0;                         ///< computing of kernels that a cap slows down, which is not in `ps`
   };
+  /// What sustains how many bytes per second, one behind the other.
+  using Stages = std::map<const Resource*, double>;
+
+  void add(Chain& chain, const nlohmann::ordered_json& pieces, double share) const;
+  [[nodiscard]] double scaled(const Chain& chain, const Factors& factors) const;
+  /// What of a factor for the better comes through.
+  [[nodiscard]] double let_through(const Resource& resource, const Factors& factors) const;
 
   std::int64_t before_ps_;
+  std::vector<Stages> stages_;               ///< of each network
+  std::set<std::string, std::less<>> ends_;  ///< links that join ends to switches
   Chain path_;
   std::map<std::string, Chain> groups_;  ///< what a member spends in the collectives of each
 };

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "hw/nic/host_link.h"
+
 namespace weft::platforms {
 namespace {
 
@@ -145,6 +147,23 @@ ordered_json collectives(Machine& machine, const Names& names) {
   return list;
 }
 
+/// What bytes pass one behind the other on their way between ends of a network, with what each stage sustains, in bytes
+/// per second: who widens one has the next in its way.
+ordered_json stages(Machine& machine) {
+  const MachineConfig& config = machine.config();
+  const auto stages_of = [](const char* link, const char* interface, const fabric::FabricConfig& network,
+                            const nic::NicConfig& nic) {
+    const Time passage = nic::HostLink::passage(nic.host_link(), network.segment);
+    return ordered_json{
+        {link, static_cast<double>(network.payload_rate().count()) / 8},
+        {interface, static_cast<double>(network.segment.count()) / (static_cast<double>(passage.count()) * 1e-12)}};
+  };
+  ordered_json json = {{"fabric", stages_of("link", "nic", config.fabric, config.nic)}};
+  if (machine.node_count() > 0)
+    json["scale_up"] = stages_of("scale-up-link", "port", config.scale_up.fabric, config.scale_up.port);
+  return json;
+}
+
 }  // namespace
 
 ordered_json why_summary(Machine& machine, const WhySpan& span) {
@@ -193,6 +212,7 @@ ordered_json why_summary(Machine& machine, const WhySpan& span) {
           {"steps", path.size()},
           {"pieces", pieces},
           {"links", names.links(places)},
+          {"stages", stages(machine)},
           {"waits", waits(machine, names)},
           {"collectives", collectives(machine, names)}};
 }

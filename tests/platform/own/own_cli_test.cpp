@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
@@ -134,6 +135,29 @@ TEST_F(OwnCli, AKindRunsAndIsWrittenLikeOthers) {
   EXPECT_EQ(values["workload.steps"], (json{{"value", 4}, {"source", "file"}}));
   EXPECT_EQ(values["workload.compute"], (json{{"value", "50us"}, {"source", "command line"}}));
   EXPECT_EQ(values["workload.gradients"], (json{{"value", "1MiB"}, {"source", "default"}}));
+}
+
+/// What own programs and modules take is theirs: no field of Weft's would shorten it.
+TEST_F(OwnCli, WhyTellsWhatIsTheirs) {
+  const auto most_of_the_path = [this] {
+    const json why = read("out/why.json");
+    std::map<std::string, double> shares;
+    for (const json& piece : why["pieces"]) shares[piece["kind"]] += piece["ps"].get<double>();
+    const auto most = std::max_element(shares.begin(), shares.end(),
+                                       [](const auto& a, const auto& b) { return a.second < b.second; });
+    EXPECT_GT(most->second, 0.7 * (why["until_ps"].get<double>() - why["from_ps"].get<double>()));
+    return most->first;
+  };
+  write("mine.json", R"({"name": "mine", "accelerators": 4, "per_node": 1, "accelerator": "h100-sxm",
+    "nic": "connectx-7", "fabric": {"topology": "switch", "segment": "64KiB",
+                                    "switch": {"implementation": "fifo", "fifo": {"lookup": "100us"}}},
+    "workload": {"kind": "my-steps", "steps": 4, "compute": "10ms"}})");
+  ASSERT_EQ(weft("run ../mine.json --why --out out").code, 0);
+  EXPECT_EQ(most_of_the_path(), "software");
+  ASSERT_EQ(weft("collective ../mine.json --op all_gather --bytes 64KiB --why --out out").code, 0);
+  EXPECT_EQ(most_of_the_path(), "pipeline");
+  const json foretold = weft_json("why out --what-if link=x2");
+  EXPECT_GT(foretold[0]["estimate_ps"].get<double>(), 0.95 * foretold[0]["before_ps"].get<double>());
 }
 
 TEST_F(OwnCli, AScheduleIsChosenByNameAndFollowsItsFields) {

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/mman.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <type_traits>
+
+namespace weft {
+
+/// Elements by number, of which more can be had and none is given back. They lie in huge pages: who follows numbers
+/// through many megabytes would else wait for the tables of pages. Memory is touched as it is needed.
+template <typename Element>
+class GrowingPool {
+  static_assert(std::is_trivially_copyable_v<Element>);
+
+ public:
+  GrowingPool() = default;
+  GrowingPool(const GrowingPool&) = delete;
+  GrowingPool& operator=(const GrowingPool&) = delete;
+  ~GrowingPool() { std::free(elements_); }
+
+  Element& operator[](std::uint32_t index) { return elements_[index]; }
+  const Element& operator[](std::uint32_t index) const { return elements_[index]; }
+
+  /// The number of a further one, whose contents are not set. Throws std::bad_alloc.
+  std::uint32_t append() {
+    if (size_ == capacity_) [[unlikely]]
+      grow();
+    return size_++;
+  }
+
+ private:
+  static constexpr std::size_t kHugePage = 2 << 20;
+
+  [[gnu::noinline]] void grow() {
+    constexpr std::uint32_t kFirst = 1024;
+    if (capacity_ > UINT32_MAX / 2) throw std::bad_alloc();
+    const std::uint32_t capacity = capacity_ == 0 ? kFirst : 2 * capacity_;
+    const std::size_t bytes = (capacity * sizeof(Element) + kHugePage - 1) / kHugePage * kHugePage;
+    void* const elements = std::aligned_alloc(kHugePage, bytes);
+    if (elements == nullptr) throw std::bad_alloc();
+    madvise(elements, bytes, MADV_HUGEPAGE);  // where the system has none, small ones do
+    if (size_ > 0) std::memcpy(elements, elements_, size_ * sizeof(Element));
+    std::free(elements_);
+    elements_ = static_cast<Element*>(elements);
+    capacity_ = capacity;
+  }
+
+  Element* elements_ = nullptr;
+  std::uint32_t size_ = 0;
+  std::uint32_t capacity_ = 0;
+};
+
+}  // namespace weft
