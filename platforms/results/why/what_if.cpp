@@ -125,11 +125,13 @@ std::vector<std::pair<std::string, std::string>> settings_of(const ResourceChang
 
 WhatIf::WhatIf(const ordered_json& why)
     : before_ps_(why["until_ps"].get<std::int64_t>() - why["from_ps"].get<std::int64_t>()) {
-  for (const auto& [network, its] : why.value("stages", ordered_json::object()).items()) {
+  const ordered_json networks = why.value("stages", ordered_json::object());
+  for (const auto& [network, its] : networks.items()) {
     Stages& stages = stages_.emplace_back();
     for (const auto& [name, rate] : its.items()) stages[&resource_called(name)] = rate.get<double>();
   }
-  for (const auto& [name, link] : why.value("links", ordered_json::object()).items()) {
+  const ordered_json links = why.value("links", ordered_json::object());
+  for (const auto& [name, link] : links.items()) {
     if (link["joins"] != "between switches") ends_.insert(name);
   }
   add(path_, why["pieces"], 1);
