@@ -36,7 +36,7 @@ function timeChart({begins, ends, curves, strips}) {
   const figure = element('figure', {});
   const told = element('p', {class: 'told', 'aria-live': 'polite'},
     'Point at a time, or go along it by the arrow keys, to read it.');
-  const [left, top, high, gap] = [64, 6, 56, 26];
+  const [left, top, high, gap] = [84, 6, 56, 26];
   const strip = Math.max(3, Math.min(12, 320 / Math.max(strips.length, 1)));
   const stripsAt = top + curves.length * (high + gap) + 14;
   const height = stripsAt + strips.length * strip + 26;
@@ -77,10 +77,11 @@ function timeChart({begins, ends, curves, strips}) {
     svg.append('g').attr('class', 'axis').attr('transform', 'translate(0,' + (stripsAt + strips.length * strip + 2) + ')')
       .call(d3.svg.axis().scale(x).orient('bottom').ticks(Math.max(2, Math.floor(width / 140))).tickFormat(time)
         .outerTickSize(0));
-    const cursor = svg.append('line').attr('class', 'cursor').attr('y1', top).attr('y2', height - 24);
+    const cursor = svg.append('line').attr('class', 'cursor').attr('y1', top).attr('y2', height - 24)
+      .style('display', 'none');
     const move = (to) => {
       at = Math.max(0, Math.min(ends.length - 1, to));
-      cursor.attr('x1', x(ends[at])).attr('x2', x(ends[at]));
+      cursor.attr('x1', x(ends[at])).attr('x2', x(ends[at])).style('display', null);
       tell();
     };
     svg.on('mousemove', () => move(d3.bisectLeft(ends, x.invert(d3.mouse(svg.node())[0]))))
