@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "hw/core/annotation.h"
+#include "hw/core/cause/causes.h"
 
 namespace weft::accelerator {
 namespace {

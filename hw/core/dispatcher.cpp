@@ -6,6 +6,7 @@
 #include <bit>
 
 #include "hw/core/annotation.h"
+#include "hw/core/cause/causes.h"
 
 namespace weft {
 namespace {
@@ -78,6 +79,10 @@ Time Dispatcher::kernel_time() const {
 void Dispatcher::on_progress(std::uint64_t events, std::function<void()> hook) {
   progress_mask_ = hook ? std::bit_ceil(events) - 1 : UINT64_MAX;
   progress_ = std::move(hook);
+}
+
+std::uint32_t Dispatcher::tip_for(Time when) {
+  return causes_->posted(when.count());
 }
 
 void Dispatcher::refuse(const EventTarget& target) const {

@@ -12,11 +12,12 @@
 #include <systemc>
 #include <vector>
 
-#include "hw/core/cause/causes.h"
+#include "hw/core/cause/cause_tables.h"
 #include "hw/core/quantity.h"
 
 namespace weft {
 
+class Causes;
 class Dispatcher;
 
 /// What receives events. A module that handles thousands of ports is one target: `tag` tells its events apart.
@@ -76,7 +77,7 @@ class Dispatcher final : public sc_core::sc_module {
   void post(Time when, const EventTarget& target, std::uint32_t tag, std::uint64_t data = 0) {
     assert(tag >> kTagBits == 0);
     const auto ps = static_cast<std::uint64_t>(when.count());
-    const std::uint32_t cause = causes_ == nullptr ? 0 : causes_->posted(when.count());
+    const std::uint32_t cause = causes_ == nullptr ? 0 : tip_for(when);
     const Event event{(ps & kSlotMask) << (kTargetBits + kTagBits) | target.order_ | tag, data};
     const std::int64_t slot = when.count() >> kSlotBits;
     ++posted_;
@@ -92,8 +93,8 @@ class Dispatcher final : public sc_core::sc_module {
   /// Null if it is not.
   [[nodiscard]] Causes* causes() const { return causes_.get(); }
   /// The number of a target in the order of all, which is its place as a cause. From the end of elaboration on.
-  [[nodiscard]] static Causes::Place place_of(const EventTarget& target) {
-    return static_cast<Causes::Place>(target.order_ >> kTagBits);
+  [[nodiscard]] static CausePlace place_of(const EventTarget& target) {
+    return static_cast<CausePlace>(target.order_ >> kTagBits);
   }
 
   /// Notifies an sc_event at `when`, and sees to it that the kernel gets there before any later event of this queue.
@@ -174,6 +175,8 @@ class Dispatcher final : public sc_core::sc_module {
   };
 
   void end_of_elaboration() override;
+  /// Of an event that is posted for `when`, what it waits behind.
+  [[nodiscard]] std::uint32_t tip_for(Time when);
   [[nodiscard]] Time kernel_time() const;
   void run();
   void run_events();

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cassert>
 
+#include "hw/core/cause/causes.h"
 #include "hw/core/waves.h"
 #include "hw/fabric/link_waves.h"
 

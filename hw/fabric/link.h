@@ -161,7 +161,7 @@ class alignas(64) Transmitter final : public Backward {
   void record(Waves& waves, const std::string& scope);
 
   /// The name of this link for Causes, if they are kept.
-  [[nodiscard]] Causes::Place place() const { return extra_->place; }
+  [[nodiscard]] CausePlace place() const { return extra_->place; }
   /// Where the critical path is kept: the next event waits for credit until `at`. The last part of that is what the
   /// receiver did with the room, as far as it said so (Causes::set_holder).
   void mark_credit(Time at) const;
@@ -232,7 +232,7 @@ class alignas(64) Transmitter final : public Backward {
     bool replay = false;
     std::int64_t shared = 0;  ///< of the buffer, between all lanes
     Events events;
-    Causes::Place place = 0;
+    CausePlace place = 0;
     Time held;   ///< how long whoever gave the latest credit back had it still
     Why holder;  ///< and what for
   };

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <memory>
 
+#include "hw/core/cause/causes.h"
 #include "hw/nic/congestion/pacing.h"
 #include "hw/nic/context_cache.h"
 #include "hw/nic/phased_memory.h"

@@ -2,6 +2,7 @@
 // The receiving half of Nic: packets go to memory, messages to completions, answers back.
 #include <algorithm>
 
+#include "hw/core/cause/causes.h"
 #include "hw/nic/congestion/pacing.h"
 #include "hw/nic/nic.h"
 #include "hw/nic/reliability/recovery.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
+#include "hw/core/cause/causes.h"
 #include "hw/nic/nic.h"
 #include "hw/nic/reliability/recovery.h"
 #include "hw/nic/tags.h"

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "hw/core/cause/causes.h"
 #include "platforms/cli/choices.h"
 #include "platforms/cli/output.h"
 #include "platforms/cli/platform_options.h"

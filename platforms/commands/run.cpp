@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <system_error>
 
+#include "hw/core/cause/causes.h"
 #include "platforms/cli/output.h"
 #include "platforms/cli/platform_options.h"
 #include "platforms/cli/progress.h"

@@ -112,8 +112,8 @@ std::string to_text(const ordered_json& rows) {
   std::string text = in_columns(lines);
   if (loose) {
     text += wrapped(
-                "\"about\": the estimate is loose. Another chain of work may then be the longest, or a cap of power "
-                "may take the gain. "
+                "\"about\": the estimate is loose. Another chain of work may then be the longest, what hides behind "
+                "this within a node may bind, or a cap of power may take the gain. "
                 "--verify simulates the change.",
                 0) +
             "\n";

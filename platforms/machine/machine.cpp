@@ -5,6 +5,7 @@
 #include <random>
 #include <unordered_set>
 
+#include "hw/core/cause/causes.h"
 #include "hw/core/config/own_fields.h"
 #include "hw/fabric/credit_loop.h"
 #include "hw/memory/memory_model.h"

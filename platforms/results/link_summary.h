@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "hw/core/cause/causes.h"
 #include "platforms/machine/machine.h"
 #include "platforms/results/pictures/topology_picture.h"
 

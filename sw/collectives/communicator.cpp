@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "hw/core/cause/causes.h"
 #include "sw/collectives/nodes.h"
 
 namespace weft::collectives {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "hw/core/annotation.h"
+#include "hw/core/cause/causes.h"
 #include "sw/firmware/backlog.h"
 
 namespace weft::firmware {

@@ -40,11 +40,14 @@ inline constexpr std::size_t kCauseKinds = static_cast<std::size_t>(CauseKind::k
 /// "serialisation".
 [[nodiscard]] const char* name_of(CauseKind kind);
 
+/// A place that marks name: an event target, or a link. Of targets it is their number in the dispatcher's order.
+using CausePlace = std::uint32_t;
+
 /// Where time goes: what somebody is about (Causes::Context), to what, and at which place (Causes::Place).
 struct Why {
   std::uint32_t context = 0;
   CauseKind kind = CauseKind::kOther;
-  std::uint32_t place = 0;
+  CausePlace place = 0;
 
   friend auto operator<=>(const Why&, const Why&) = default;
 };

@@ -16,7 +16,7 @@ const char* name_of(CauseKind kind) {
 
 Causes::Causes() {
   releases_.fill(kNone);
-  nodes_[nodes_.append()] = {0, kNone, 2, 0, 0};  // the root, which is the last for now, and stays
+  nodes_[nodes_.append()] = {0, kNone, 2, 0, 0, 0, 0};  // the root, which is the last for now, and stays
   contexts_.emplace_back();
   numbers_[0][""] = 0;
 }
@@ -49,23 +49,33 @@ void Causes::add_since(Time since, CauseSums& sums) const {
   const std::int64_t from = since.count();
   Why why;
   Time sum;
-  for (std::uint32_t at = current_; nodes_[at].until > from; at = nodes_[at].parent) {
-    const Step step = step_of(at);
-    const std::int64_t begin = at == 0 ? 0 : std::max(nodes_[nodes_[at].parent].until, from);
+  const auto take = [&](std::int64_t begin, std::int64_t end, std::uint32_t what, std::uint32_t context) {
+    if (end <= from || end == begin) return;
+    const Step step = step_of(end, what, context);
     const Why its{step.context, step.kind, step.place};
     if (its != why) {
       if (sum > Time()) sums[why] += sum;
       sum = Time();
       why = its;
     }
-    sum += Time(step.until - begin);
+    sum += Time(end - std::max(begin, from));
+  };
+  for (std::uint32_t at = current_; nodes_[at].until > from; at = nodes_[at].parent) {
+    const Node& node = nodes_[at];
+    const std::int64_t middle = node.until - node.last_ps;
+    take(middle, node.until, node.last, node.context);
+    take(at == 0 ? 0 : nodes_[node.parent].until, middle, node.what, node.context);
   }
   if (sum > Time()) sums[why] += sum;
 }
 
 std::vector<Causes::Step> Causes::path() const {
   std::vector<Step> backwards;
-  for (std::uint32_t at = last_; at != 0; at = nodes_[at].parent) backwards.push_back(step_of(at));
+  for (std::uint32_t at = last_; at != 0; at = nodes_[at].parent) {
+    const Node& node = nodes_[at];
+    if (node.last_ps != 0) backwards.push_back(step_of(node.until, node.last, node.context));
+    backwards.push_back(step_of(node.until - node.last_ps, node.what, node.context));
+  }
   std::vector<Step> steps;
   std::int64_t until = 0;
   for (auto it = backwards.rbegin(); it != backwards.rend(); ++it) {

@@ -27,8 +27,7 @@ namespace weft {
 /// target says of the event (EventTarget::cause).
 class Causes {
  public:
-  /// A place that marks name: an event target, or a link. Of targets it is their number in the dispatcher's order.
-  using Place = std::uint32_t;
+  using Place = CausePlace;
 
   /// A piece of the path: up to `until`, from where the one before it ends.
   struct Step {
@@ -82,7 +81,11 @@ class Causes {
     std::uint32_t tip = current_;
     for (std::size_t i = 0; i < marks_; ++i) {
       const std::int64_t until = next_[i].until < when ? next_[i].until : when;
-      if (until > nodes_[tip].until) tip = add(tip, until, next_[i].what);
+      if (until <= nodes_[tip].until) continue;
+      tip = add(tip, until, next_[i].what);
+      if (i + 1 < marks_ &&
+          extend(nodes_[tip], next_[i + 1].until < when ? next_[i + 1].until : when, next_[i + 1].what))
+        ++i;
     }
     marks_ = 0;
     if (nodes_[tip].context != context_) [[unlikely]]
@@ -98,11 +101,16 @@ class Causes {
     current_ = tip;
     context_ = nodes_[tip].context;
     marks_ = 0;
-    if (nodes_[current_].until < now) {
-      const std::uint32_t rest = add(current_, now, what(explain(), target));
-      --nodes_[current_].references;  // the event's, which is to the rest now
-      ++nodes_[rest].references;
-      current_ = rest;
+    Node& known = nodes_[tip];
+    if (known.until < now) {
+      const std::uint32_t its = what(explain(), target);
+      // In the same place if nothing else follows from what is known.
+      if (known.references != 1 || known.last_ps != 0 || !extend(known, now, its)) {
+        const std::uint32_t rest = add(tip, now, its);
+        --nodes_[tip].references;  // the event's, which is to the rest now
+        ++nodes_[rest].references;
+        current_ = rest;
+      }
     }
     current_ = condense(current_);
   }
@@ -142,48 +150,62 @@ class Causes {
     std::int64_t until;
     std::uint32_t what;
   };
-  /// A piece of the tree.
+  /// One piece of the tree, or two that follow each other: few events have more of them.
   struct Node {
     std::int64_t until;
     std::uint32_t parent;      ///< or the next free one
-    std::uint32_t references;  ///< by pieces that follow, and by events
-    std::uint32_t what;        ///< kind and place
+    std::uint32_t references;  ///< by nodes that follow, and by events
     std::uint32_t context;
+    std::uint32_t what;     ///< kind and place
+    std::uint32_t last;     ///< likewise of the second piece
+    std::uint32_t last_ps;  ///< of which it takes so much; 0: there is none
   };
 
   static std::uint32_t what(CauseKind kind, Place place) {
     return static_cast<std::uint32_t>(kind) << kPlaceBits | place;
   }
-  [[nodiscard]] Step step_of(std::uint32_t index) const {
-    const Node& node = nodes_[index];
-    return {node.until, static_cast<CauseKind>(node.what >> kPlaceBits), node.what & ((1U << kPlaceBits) - 1),
-            node.context};
+  [[nodiscard]] static Step step_of(std::int64_t until, std::uint32_t what, std::uint32_t context) {
+    return {until, static_cast<CauseKind>(what >> kPlaceBits), what & ((1U << kPlaceBits) - 1), context};
   }
-  /// Of a chain whose last pieces only the event being handled has, and which are of one kernel: those of one kind
-  /// become one, so that a kernel is few pieces, whatever the number of its slices. The end of the chain.
+  /// Of a node with one piece: the second one, up to `until`, unless it is too long for that.
+  static bool extend(Node& node, std::int64_t until, std::uint32_t what) {
+    const std::int64_t ps = until - node.until;
+    if (ps <= 0 || ps > UINT32_MAX) return ps <= 0;
+    node.until = until;
+    node.last = what;
+    node.last_ps = static_cast<std::uint32_t>(ps);
+    return true;
+  }
+  /// Of a chain whose last nodes only the event being handled has, and which are of one kernel: those of the same kinds
+  /// become one, so that a kernel is few nodes, whatever the number of its slices. The end of the chain.
   std::uint32_t condense(std::uint32_t tip) {
     while (nodes_[tip].references == 1 && (nodes_[tip].context & kOfKernel) != 0) {
       const Node last = nodes_[tip];
+      const auto is_same = [&last](const Node& node) {
+        return node.what == last.what && node.last == last.last && (node.last_ps == 0) == (last.last_ps == 0);
+      };
       std::uint32_t same = last.parent;
       int left = kTogether;
-      while (left > 0 && nodes_[same].references == 1 && nodes_[same].what != last.what) {
+      while (left > 0 && nodes_[same].references == 1 && !is_same(nodes_[same])) {
         const Node& node = nodes_[same];
         const bool goes_on = node.context == last.context && (node.what ^ last.what) << (32 - kPlaceBits) == 0;
         left = goes_on ? left - 1 : 0;
         same = node.parent;
       }
       if (left == 0 || nodes_[same].references != 1 || nodes_[same].context != last.context) return tip;
+      if (last.last_ps > UINT32_MAX - nodes_[same].last_ps) return tip;
       const std::int64_t more = last.until - nodes_[last.parent].until;
       for (std::uint32_t at = last.parent;; at = nodes_[at].parent) {
         nodes_[at].until += more;
         if (at == same) break;
       }
+      nodes_[same].last_ps += last.last_ps;
       give_back(tip);
       tip = last.parent;
     }
     return tip;
   }
-  /// A piece that follows `parent`, to which nothing refers yet.
+  /// A node of one piece that follows `parent`, to which nothing refers yet.
   std::uint32_t add(std::uint32_t parent, std::int64_t until, std::uint32_t what) {
     std::uint32_t index = free_;
     if (index != kNone) [[likely]] {
@@ -192,7 +214,7 @@ class Causes {
       index = nodes_.append();
     }
     ++nodes_[parent].references;
-    nodes_[index] = {until, parent, 0, what, context_};
+    nodes_[index] = {until, parent, 0, context_, what, 0, 0};
     ++live_;
     return index;
   }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "hw/core/cause/causes.h"
 #include "hw/fabric/switch/switch_tags.h"
 
 namespace weft::fabric {

@@ -134,6 +134,7 @@ WhatIf::WhatIf(const ordered_json& why)
   for (const auto& [name, link] : links.items()) {
     if (link["joins"] != "between switches") ends_.insert(name);
   }
+  has_power_cap_ = why.value("power_cap", false);
   add(path_, why["pieces"], 1);
   for (const ordered_json& collective : why.value("collectives", ordered_json::array())) {
     add(groups_[collective["group"]], collective["transfer"], 1 / collective["members"].get<double>());
@@ -208,10 +209,16 @@ Foretold WhatIf::foretell(const std::vector<ResourceChange>& changes) const {
     return result;
   }
   result.other_ps = std::min(result.other_ps, before_ps_);
+  const bool gains = static_cast<double>(result.ps()) < before * (1 - kNear);
   const bool computes_faster = any([](const ResourceChange& it) { return it.resource == &resource_of("kernel", ""); });
-  result.is_loose = (computes_faster && path_.at_cap_ps > 0) ||
-                    (static_cast<double>(result.ps()) < before * (1 - kNear) &&
-                     static_cast<double>(result.other_ps) > kRival * static_cast<double>(result.path_ps));
+  // Within a node links, ports and copy engines have rates of one order: the path is silent on those that hide behind
+  // it.
+  const bool widens_node = any([](const ResourceChange& it) {
+    return it.resource->network == "scale_up" || it.resource == &resource_of("copy", "");
+  });
+  const bool has_rival = static_cast<double>(result.other_ps) > kRival * static_cast<double>(result.path_ps);
+  result.is_loose =
+      (computes_faster && (path_.at_cap_ps > 0 || (has_power_cap_ && gains))) || (gains && (widens_node || has_rival));
   return result;
 }
 

@@ -71,6 +71,7 @@ class WhatIf {
   [[nodiscard]] double let_through(const Resource& resource, const Factors& factors) const;
 
   std::int64_t before_ps_;
+  bool has_power_cap_ = false;
   std::vector<Stages> stages_;               ///< of each network
   std::set<std::string, std::less<>> ends_;  ///< links that join ends to switches
   Chain path_;

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "hw/core/cause/causes.h"
 #include "hw/nic/host_link.h"
 
 namespace weft::platforms {
@@ -213,6 +214,7 @@ ordered_json why_summary(Machine& machine, const WhySpan& span) {
           {"pieces", pieces},
           {"links", names.links(places)},
           {"stages", stages(machine)},
+          {"power_cap", machine.config().accelerator.array.compute.power.cap > Power()},
           {"waits", waits(machine, names)},
           {"collectives", collectives(machine, names)}};
 }
