@@ -16,6 +16,7 @@ struct Command {
 
 Command run_command(const Arguments& parent);
 Command collective_command(const Arguments& parent);
+Command sweep_command(const Arguments& parent);
 Command kernel_command(const Arguments& parent);
 Command dpa_command(const Arguments& parent);
 Command validate_command(const Arguments& parent);
