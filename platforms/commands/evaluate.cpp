@@ -59,8 +59,8 @@ Quantity limit(const char* option, const std::string& text, Quantity (*parse)(st
 /// The study of which each line is a point.
 study::Study study_of(const EvaluateOptions& options) {
   study::Study of;
-  of.file = "--platform";
-  of.platform = find_platform(options.platform);
+  of.file = "PLATFORM";
+  of.platform = of.platform_file(options.platform);
   of.options.steady = options.steady;
   of.limits = {limit<Time>("--time", options.time, parse_time), limit<Bytes>("--memory", options.memory, parse_bytes)};
   for (const std::string& each : options.set) {
@@ -213,8 +213,9 @@ Command evaluate_command(const Arguments& parent) {
   app.add_option("--set", options->set, "path=value: overrides a value for all lines; can be repeated")
       .one_at_a_time()
       .type_name("PATH=VALUE");
-  app.add_option("--metric", options->metrics,
-                 "A path in summary.json, or an expression; can be repeated. Without any, a line is all of summary.json")
+  app.add_option(
+         "--metric", options->metrics,
+         "A path in summary.json, or an expression; can be repeated. Without any, a line is all of summary.json")
       .one_at_a_time()
       .type_name("NAME=PATH");
   app.add_option("--op", options->op, "Time this collective in place of the platform's workload")

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -12,6 +13,7 @@
 #include "platforms/config/text.h"
 #include "platforms/results/version.h"
 #include "platforms/results/write_file.h"
+#include "platforms/study/study_page.h"
 #include "platforms/study/tables.h"
 
 namespace weft::platforms {
@@ -26,8 +28,10 @@ struct StudyOptions {
   std::string pareto;
   std::string sensitivity;
   std::string csv;
+  std::string html;
   std::string point;
   bool failed = false;
+  bool all_fidelities = false;
   int top = 20;
   bool json = false;
 };
@@ -40,6 +44,14 @@ std::vector<std::string> split(const std::string& text) {
     if (comma == std::string::npos) return parts;
     from = comma + 1;
   }
+}
+
+/// Those of the last step of fidelity, where there are steps: the others tell of something else.
+std::vector<study::Row> of_last_fidelity(std::vector<study::Row> rows) {
+  int last = -1;
+  for (const study::Row& row : rows) last = std::max(last, row.values.value("fidelity", -1));
+  std::erase_if(rows, [last](const study::Row& row) { return row.values.value("fidelity", -1) != last; });
+  return rows;
 }
 
 /// Points of this version of Weft; of all versions if it has none.
@@ -113,12 +125,22 @@ int run(const StudyOptions& options) {
   study::Database database(options.database, study::Database::Access::kRead);
   if (!options.point.empty()) return show_point(database, options);
   std::vector<study::Row> rows = rows_of(database);
+  if (!options.all_fidelities) rows = of_last_fidelity(std::move(rows));
   const std::vector<std::string> metrics = study::metrics_of(rows);
   if (!options.csv.empty()) {
     ResultFiles files;
     write_file(files.file("--csv", options.csv, ResultKind::kStudyTable), study::to_csv(study::whole_points(rows)));
     files.keep();
     print("wrote " + options.csv + "\n");
+    return kDone;
+  }
+  if (!options.html.empty()) {
+    ResultFiles files;
+    const std::string name = std::filesystem::path(options.database).filename().string();
+    write_file(files.file("--html", options.html, ResultKind::kStudyPage),
+               study::study_page(database.study(), name, rows));
+    files.keep();
+    print("wrote " + options.html + "\n");
     return kDone;
   }
   if (options.failed) {
@@ -163,9 +185,12 @@ Command study_command(const Arguments& parent) {
                  "Parameters, those first over whose values the mean of this metric changes most")
       .type_name("METRIC");
   app.add_flag("--failed", options->failed, "Only points that failed, with their errors");
+  app.add_flag("--all-fidelities", options->all_fidelities, "Points of all steps of fidelity, not of the last alone");
   app.add_option("--top", options->top, "Lines at the most").check(Within(1, 1'000'000'000)).shows_default();
   app.add_option("--point", options->point, "One point, by its key or the beginning of it").type_name("KEY");
   app.add_option("--csv", options->csv, "Write all points as CSV").type_name("FILE");
+  app.add_option("--html", options->html, "Write a page with charts of all points, which needs nothing but a browser")
+      .type_name("FILE");
   app.add_flag("--json", options->json, "Print JSON");
   return {app, [options] { return run(*options); }};
 }

@@ -14,6 +14,8 @@
 #include "platforms/config/text.h"
 #include "platforms/results/version.h"
 #include "platforms/study/dealer.h"
+#include "platforms/study/mpi/mpi_workers.h"
+#include "platforms/study/search/search.h"
 
 namespace weft::platforms {
 namespace {
@@ -101,11 +103,11 @@ void print_failures(study::Database& database, const std::vector<study::Point>& 
   if (failed > kMost) print(fmt::format("and {} more: weft study {} --failed\n", failed - kMost, database.file()));
 }
 
-int run(const SweepOptions& options) {
-  const study::Study of = study::read_study(options.study);
-  // Before anything else is begun in this process: workers are copies of it.
-  study::LocalWorkers workers(static_cast<std::size_t>(options.jobs));
-  const Made made = make_points(of);
+int deal(const SweepOptions& options, const study::Study& of, study::Workers& workers) {
+  if (options.dry_run && of.search) {
+    throw UsageError("--dry-run: expected a study without search, whose points are known before it is run");
+  }
+  const Made made = of.search ? Made() : make_points(of);
   if (options.dry_run) return list_points(made, options.json);
   const fs::path file =
       options.database.empty() ? fs::path(options.study).replace_extension(".db") : fs::path(options.database);
@@ -122,7 +124,7 @@ int run(const SweepOptions& options) {
     });
     try {
       dealer.renew_metrics();
-      dealt = dealer.run(made.points);
+      dealt = of.search ? study::search(of, database, dealer) : dealer.run(made.points);
     } catch (Interrupted& by) {
       by.kept = fmt::format("{} of {} points are in {}; the same command goes on from there", dealt.ended(),
                             dealt.points, file.string());
@@ -147,6 +149,19 @@ int run(const SweepOptions& options) {
   }
   const bool none_done = dealt.before == 0 && dealt.done == 0;
   return none_done ? kFailed : kDone;
+}
+
+int run(const SweepOptions& options) {
+  if (study::is_under_mpi()) {
+    study::MpiWorkers workers;
+    if (workers.deals()) return deal(options, study::read_study(options.study), workers);
+    workers.serve();
+    return kDone;
+  }
+  const study::Study of = study::read_study(options.study);
+  // Before anything else is begun in this process: workers are copies of it.
+  study::LocalWorkers workers(static_cast<std::size_t>(options.jobs));
+  return deal(options, of, workers);
 }
 
 }  // namespace

@@ -129,7 +129,8 @@ void Database::fail() const {
   if (code == SQLITE_NOTADB) {
     throw UsageError(file_ + ": expected a database of weft sweep, got a file of another kind");
   }
-  if (code == SQLITE_FULL) {
+  const int system = sqlite3_system_errno(handle_);
+  if (code == SQLITE_FULL || (code == SQLITE_IOERR && (system == ENOSPC || system == EDQUOT || system == EFBIG))) {
     throw DatabaseError(file_ + ": the disk is full; the points that are done so far are stored");
   }
   if (code == SQLITE_BUSY) {

@@ -53,11 +53,8 @@ Answer answer_of(const std::string& line) {
   return answer;
 }
 
-Answer lost(std::uint64_t id) {
-  Answer answer;
-  answer.id = id;
-  answer.is_lost = true;
-  return answer;
+std::string lost_line(std::uint64_t id) {
+  return json{{"id", id}, {"lost", true}}.dump();
 }
 
 LocalWorkers::LocalWorkers(std::size_t count) : workers_(count) {
@@ -131,24 +128,24 @@ void LocalWorkers::give_line(std::size_t worker, std::uint64_t id, const std::st
   }
 }
 
-std::optional<Answer> LocalWorkers::read(Worker& worker) {
+std::optional<std::string> LocalWorkers::read(Worker& worker) {
   char bytes[65536];
   const ssize_t count = ::read(worker.from, bytes, sizeof bytes);
   if (count < 0 && (errno == EINTR || errno == EAGAIN)) return std::nullopt;
   if (count > 0) {
     worker.read.append(bytes, static_cast<std::size_t>(count));
-    const std::size_t line = worker.read.find('\n');
-    if (line == std::string::npos) return std::nullopt;
-    Answer answer = answer_of(worker.read.substr(0, line));
-    worker.read.erase(0, line + 1);
+    const std::size_t end = worker.read.find('\n');
+    if (end == std::string::npos) return std::nullopt;
+    std::string line = worker.read.substr(0, end);
+    worker.read.erase(0, end + 1);
     worker.under_way.reset();
-    return answer;
+    return line;
   }
   const std::optional<std::uint64_t> id = worker.under_way;
   end(worker);
   start(worker);
   if (!id) return std::nullopt;
-  return lost(*id);
+  return lost_line(*id);
 }
 
 std::optional<Workers::Taken> LocalWorkers::take(double seconds) {
@@ -159,9 +156,15 @@ std::optional<Workers::Taken> LocalWorkers::take(double seconds) {
   if (ready <= 0) return std::nullopt;
   for (std::size_t i = 0; i < workers_.size(); ++i) {
     if (watched[i].revents == 0) continue;
-    if (std::optional<Answer> answer = read(workers_[i])) return Taken{i, std::move(*answer)};
+    if (const std::optional<std::string> line = read(workers_[i])) return Taken{i, answer_of(*line)};
   }
   return std::nullopt;
+}
+
+std::optional<std::string> LocalWorkers::take_line(double seconds) {
+  pollfd watched{workers_.front().from, POLLIN, 0};
+  if (poll(&watched, 1, static_cast<int>(seconds * 1000)) <= 0) return std::nullopt;
+  return read(workers_.front());
 }
 
 }  // namespace weft::study

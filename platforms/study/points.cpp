@@ -10,6 +10,7 @@
 #include "hw/core/random.h"
 #include "platforms/config/text.h"
 #include "platforms/study/quantity_value.h"
+#include "platforms/study/stored_text.h"
 
 namespace weft::study {
 
@@ -58,6 +59,7 @@ class Making {
     } else {
       point_.key = key_of_unreadable(point_.task);
     }
+    add_own_to_key();
     point_.size = size();
     return std::move(point_);
   }
@@ -131,6 +133,15 @@ class Making {
     } catch (const ExpressionError& error) {
       throw InputError(study_.file, place, error.what(), "");
     }
+  }
+
+  /// Of points that differ in own values alone, metrics differ.
+  void add_own_to_key() {
+    json own = json::object();
+    for (const auto& [name, value] : point_.values) {
+      if (study_.is_own(name)) own[name] = value;
+    }
+    if (!own.empty()) point_.key = hash_of(point_.key + own.dump());
   }
 
   /// What most of the time goes with: accelerators, layers and bytes.

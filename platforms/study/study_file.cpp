@@ -224,7 +224,8 @@ class Reader {
     check("maximise", search.maximise);
     const std::size_t all = search.minimise.size() + search.maximise.size();
     if (all == 0) node.child("minimise").fail("one metric or more, or some to maximise");
-    const bool one = search.method != SearchMethod::kNsga2 && search.method != SearchMethod::kMoead;
+    const bool one = search.method == SearchMethod::kGenetic || search.method == SearchMethod::kDifferential ||
+                     search.method == SearchMethod::kAnnealing;
     if (one && all > 1) node.child("method").fail("nsga2 or moead, since there are several metrics");
     if (!study_.samplings.empty()) node.fail("axes, without random or latin_hypercube");
     if (study_.axes.empty() && study_.zips.empty()) node.fail("axes to search over");
@@ -301,7 +302,10 @@ std::string Study::platform_file(const std::string& given) const {
   std::error_code ignored;
   const fs::path beside = fs::path(file).parent_path() / given;
   if (fs::exists(beside, ignored) && !fs::is_directory(beside, ignored)) return beside.string();
-  return platforms::find_platform(given);
+  const std::string found = platforms::find_platform(given);
+  if (fs::exists(found, ignored)) return found;
+  throw InputError(file, "platform", "a platform's file, or the name of a platform of the catalogue (weft platforms)",
+                   platforms::in_quotes(given) + ", which is neither");
 }
 
 Study read_study(const std::string& file) {

@@ -43,13 +43,10 @@ struct RunOptions {
   }
 };
 
-enum class SearchMethod { kNsga2, kMoead, kGenetic, kDifferential, kAnnealing };
+enum class SearchMethod { kNsga2, kMoead, kGenetic, kDifferential, kAnnealing, kGrid };
 inline EnumNames<SearchMethod> enum_names(SearchMethod /*tag*/) {
-  return {{"nsga2", SearchMethod::kNsga2},
-          {"moead", SearchMethod::kMoead},
-          {"sga", SearchMethod::kGenetic},
-          {"de", SearchMethod::kDifferential},
-          {"annealing", SearchMethod::kAnnealing}};
+  return {{"nsga2", SearchMethod::kNsga2},     {"moead", SearchMethod::kMoead},         {"sga", SearchMethod::kGenetic},
+          {"de", SearchMethod::kDifferential}, {"annealing", SearchMethod::kAnnealing}, {"grid", SearchMethod::kGrid}};
 }
 
 struct SearchFields {
@@ -64,7 +61,9 @@ struct SearchFields {
   void fields(Visitor&& visit) {
     visit("minimise", minimise, "Names of metrics");
     visit("maximise", maximise, "Names of metrics");
-    visit("method", method, "nsga2 and moead for any number of metrics; sga, de and annealing for one");
+    visit("method", method,
+          "nsga2 and moead for any number of metrics; sga, de and annealing for one; grid takes all points, for "
+          "fidelity");
     visit("evaluations", evaluations, "Points at the most", Range{1, 1'000'000'000});
     visit("population", population, "Points of a generation: those that can run at the same time", Range{4, 1'000'000});
     visit("seed", seed, "Of the search");

@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 
+#include "platforms/config/input_error.h"
 #include "platforms/config/text.h"
 #include "platforms/study/quantity_value.h"
 
@@ -69,8 +70,8 @@ std::vector<Group> groups_of(const std::vector<Row>& rows, const std::string& pa
     if (row.is_done) by_value[json(row.values.value(parameter, ordered_json()))].push_back(&row);
   }
   std::vector<Group> groups;
-  const bool all_numbers = std::all_of(by_value.begin(), by_value.end(),
-                                       [](const auto& each) { return number_of(each.first).has_value(); });
+  const bool all_numbers =
+      std::all_of(by_value.begin(), by_value.end(), [](const auto& each) { return number_of(each.first).has_value(); });
   if (by_value.size() <= kMostValues || !all_numbers) {
     for (auto& [value, members] : by_value) groups.push_back({cell_text(value), std::move(members)});
     return groups;
@@ -125,8 +126,9 @@ Table points(const std::vector<Row>& rows, const std::vector<std::string>& param
 }
 
 std::string quoted(const std::string& text) {
-  const bool is_plain = !text.empty() && text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                                                "0123456789_-./=:,+") == std::string::npos;
+  const bool is_plain = !text.empty() && text.find_first_not_of(
+                                             "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                             "0123456789_-./=:,+") == std::string::npos;
   if (is_plain) return text;
   std::string result = "'";
   for (const char c : text) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
@@ -155,9 +157,11 @@ std::string to_text(const Table& table, std::size_t most) {
     for (std::size_t c = 0; c < table.columns.size(); ++c) {
       std::size_t width = 0;
       for (const auto& each : lines) width = std::max(width, each[c].size());
-      const bool is_number = std::any_of(table.rows.begin(), table.rows.end(),
-                                         [c](const auto& row) { return row[c].is_number(); });
-      line += fmt::format("{}{:{}{}}", c == 0 ? "" : "  ", lines[i][c], is_number ? ">" : "<", width);
+      const bool is_number =
+          std::any_of(table.rows.begin(), table.rows.end(), [c](const auto& row) { return row[c].is_number(); });
+      const std::string& cell = lines[i][c];
+      const std::string padding(width - cell.size(), ' ');
+      line += (c == 0 ? "" : "  ") + (is_number ? padding + cell : cell + padding);
     }
     text += line.erase(line.find_last_not_of(' ') + 1) + "\n";
   }
@@ -226,9 +230,8 @@ std::vector<std::string> varying_parameters(const std::vector<Row>& rows) {
   std::vector<std::string> varying;
   for (const std::string& name : parameters_of(rows)) {
     const ordered_json first = rows.front().values.value(name, ordered_json());
-    const bool varies = std::any_of(rows.begin(), rows.end(), [&](const Row& row) {
-      return row.values.value(name, ordered_json()) != first;
-    });
+    const bool varies = std::any_of(rows.begin(), rows.end(),
+                                    [&](const Row& row) { return row.values.value(name, ordered_json()) != first; });
     if (varies) varying.push_back(name);
   }
   return varying;
@@ -243,9 +246,9 @@ Table whole_points(const std::vector<Row>& rows) {
   table.columns.insert(table.columns.end(), {"status", "digest", "version", "wall_s", "user_s", "peak_bytes"});
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const Row& row = rows[i];
-    for (ordered_json cell : {ordered_json(row.is_done ? "done" : "failed"), ordered_json(row.digest),
-                              ordered_json(row.version), ordered_json(row.wall_s), ordered_json(row.user_s),
-                              ordered_json(row.peak_bytes)}) {
+    for (ordered_json cell :
+         {ordered_json(row.is_done ? "done" : "failed"), ordered_json(row.digest), ordered_json(row.version),
+          ordered_json(row.wall_s), ordered_json(row.user_s), ordered_json(row.peak_bytes)}) {
       table.rows[i].push_back(std::move(cell));
     }
   }

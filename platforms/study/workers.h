@@ -29,8 +29,8 @@ struct Answer {
 /// A line each way, without its end, as pipes and MPI carry it.
 [[nodiscard]] std::string line_of(std::uint64_t id, const Task& task);
 [[nodiscard]] Answer answer_of(const std::string& line);
-/// Of a worker that has ended with a task under way.
-[[nodiscard]] Answer lost(std::uint64_t id);
+/// The line of a worker that has ended with a task under way.
+[[nodiscard]] std::string lost_line(std::uint64_t id);
 
 /// Processes that simulate tasks, each one at a time.
 class Workers {
@@ -63,6 +63,8 @@ class LocalWorkers final : public Workers {
 
   /// The same with a line as it came.
   void give_line(std::size_t worker, std::uint64_t id, const std::string& line);
+  /// Of the first worker alone: its next answer as it came.
+  [[nodiscard]] std::optional<std::string> take_line(double seconds);
 
  private:
   struct Worker {
@@ -75,8 +77,8 @@ class LocalWorkers final : public Workers {
 
   void start(Worker& worker);
   static void end(Worker& worker);
-  /// The line that a worker has sent in whole; an answer that is lost where the worker has ended.
-  std::optional<Answer> read(Worker& worker);
+  /// The line that a worker has sent in whole; one that says that the task is lost where the worker has ended.
+  std::optional<std::string> read(Worker& worker);
 
   std::vector<Worker> workers_;
 };

@@ -11,9 +11,9 @@ namespace weft::study {
 
 /// What an optimiser is asked for. It looks for small values of all objectives.
 struct EngineTask {
-  std::string method;                  ///< a name of SearchMethod
-  std::size_t continuous = 0;          ///< variables from 0 to 1
-  std::vector<std::size_t> integers;   ///< how many values each other variable has, from 0
+  std::string method;                 ///< a name of SearchMethod
+  std::size_t continuous = 0;         ///< variables from 0 to 1
+  std::vector<std::size_t> integers;  ///< how many values each other variable has, from 0
   std::size_t objectives = 1;
   std::size_t population = 20;
   std::uint64_t seed = 1;

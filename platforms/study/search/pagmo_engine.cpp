@@ -78,7 +78,8 @@ pagmo::algorithm algorithm_of(const EngineTask& task) {
     return pagmo::algorithm(pagmo::moead(1, "grid", "tchebycheff", std::min<std::size_t>(20, task.population - 1), 1,
                                          0.5, 20, 0.9, 2, true, seed));
   }
-  if (task.method == "sga") return pagmo::algorithm(pagmo::sga(1, 0.9, 1, 0.1, 1, 2, "exponential", "polynomial", "tournament", seed));
+  if (task.method == "sga")
+    return pagmo::algorithm(pagmo::sga(1, 0.9, 1, 0.1, 1, 2, "exponential", "polynomial", "tournament", seed));
   if (task.method == "de") return pagmo::algorithm(pagmo::de(1, 0.8, 0.9, 2, 1e-9, 1e-9, seed));
   return pagmo::algorithm(pagmo::simulated_annealing(10, 0.1, 10, 10, 10, 1, seed));
 }

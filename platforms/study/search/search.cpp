@@ -91,7 +91,10 @@ class Space {
 class Step {
  public:
   Step(const Study& study, Database& database, Dealer& dealer, const Fidelity* fidelity, std::size_t index)
-      : study_(study), database_(database), dealer_(dealer), maker_(study, fidelity == nullptr ? Assignments() : fidelity->set) {
+      : study_(study),
+        database_(database),
+        dealer_(dealer),
+        maker_(study, fidelity == nullptr ? Assignments() : fidelity->set) {
     if (fidelity != nullptr) index_ = index;
   }
 
