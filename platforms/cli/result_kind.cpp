@@ -125,6 +125,11 @@ bool is_of(ResultKind kind, const Beginning& file) {
       return text.starts_with("# ") && line_of(text, 2).starts_with("This page is written by `weft validate");
     case ResultKind::kAccuracyTable:
       return text.starts_with("row,platform,arguments,metric,published,simulated,");
+    case ResultKind::kStudyTable:
+      return text.starts_with("key,") && line_of(text, 0).ends_with(",status,digest,version,wall_s,user_s,peak_bytes");
+    case ResultKind::kStudyPage:
+      return text.starts_with("<!DOCTYPE html>\n") &&
+             text.find("<meta name=\"generator\" content=\"weft study\">") != std::string_view::npos;
   }
   return false;
 }
@@ -187,6 +192,10 @@ std::string_view describe(ResultKind kind) {
       return "a page of weft validate";
     case ResultKind::kAccuracyTable:
       return "a table of weft validate";
+    case ResultKind::kStudyTable:
+      return "a table of weft study";
+    case ResultKind::kStudyPage:
+      return "a page of weft study";
   }
   return "";
 }

@@ -29,6 +29,8 @@ enum class ResultKind : std::uint8_t {
   kGroups,         ///< of a trace
   kAccuracy,       ///< Markdown of weft validate
   kAccuracyTable,  ///< of weft validate
+  kStudyTable,     ///< points of a study
+  kStudyPage,      ///< of weft study
 };
 
 /// Nothing if a result of the kind may take the file's place: it is empty, or it is one itself, as its beginning says.

@@ -16,6 +16,9 @@ struct Command {
 
 Command run_command(const Arguments& parent);
 Command collective_command(const Arguments& parent);
+Command sweep_command(const Arguments& parent);
+Command study_command(const Arguments& parent);
+Command evaluate_command(const Arguments& parent);
 Command kernel_command(const Arguments& parent);
 Command dpa_command(const Arguments& parent);
 Command validate_command(const Arguments& parent);

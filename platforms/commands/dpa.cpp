@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "platforms/cli/output.h"
-#include "platforms/cli/sizes.h"
+#include "platforms/config/sizes.h"
 #include "platforms/commands/command.h"
 #include "platforms/commands/dpa_bench.h"
 #include "platforms/config/document.h"

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "hw/fabric/topology/topology.h"
-#include "platforms/cli/choices.h"
+#include "platforms/config/choices.h"
 #include "platforms/cli/output.h"
 #include "platforms/cli/result_files.h"
 #include "platforms/commands/command.h"

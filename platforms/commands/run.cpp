@@ -24,17 +24,12 @@
 #include "platforms/commands/estimate.h"
 #include "platforms/config/text.h"
 #include "platforms/import/astra_groups.h"
-#include "platforms/jobs/collective_details.h"
 #include "platforms/jobs/graph/graph_workload.h"
-#include "platforms/jobs/job.h"
-#include "platforms/jobs/job_kind.h"
 #include "platforms/jobs/kernels_alone.h"
-#include "platforms/machine/borrowed_remark.h"
-#include "platforms/machine/idle_settings.h"
+#include "platforms/jobs/machine_run.h"
 #include "platforms/machine/platform.h"
 #include "platforms/results/energy_summary.h"
 #include "platforms/results/format.h"
-#include "platforms/results/kernel_table.h"
 #include "platforms/results/link_summary.h"
 #include "platforms/results/over_time.h"
 #include "platforms/results/report/report.h"
@@ -124,34 +119,15 @@ std::string prepared_text(const Baseline& prepared) {
                      joules_text(prepared.energy.total()));
 }
 
-IdleSettings idle_settings(Platform& platform, const Job& job, MachineUse use) {
-  use.by_algorithm = job.follows_algorithm();
-  use.kernels_on = job.kernels_on();
-  std::vector<IdleFields> more = platform.replaced();
-  for (IdleFields& field : job.idle()) more.push_back(std::move(field));
-  return IdleSettings(platform.document(), platform.machine(), use, std::move(more));
-}
-
-/// The machine, with the job's firmware.
-Machine& build(const RunOptions& options, Platform& platform, Job& job) {
-  Machine& machine = platform.checked([&]() -> Machine& { return build_machine(platform.machine()); });
-  platform.checked([&] { job.build(machine); });
-  if (options.platform.data) {
-    require_host_memory(static_cast<double>(machine.rank(0).memory.used()) * machine.size());
-  }
-  return machine;
-}
-
 /// As a run begins, without results.
 int estimate_machine(const RunOptions& options, Platform& platform) {
-  const std::unique_ptr<Job> job = make_job(platform);
-  platform.document().check_unused();
+  MachineRun run(platform);
   const Stopwatch build_watch;
-  Machine& machine = build(options, platform, *job);
+  Machine& machine = run.build();
   const double built = build_watch.cpu_seconds();
   const Estimate told = platform.checked([&] {
-    job->start();
-    return estimate(machine, *job, built, options.trial);
+    run.job().start();
+    return estimate(machine, run.job(), built, options.trial);
   });
   if (options.json) {
     print_json(to_json(told));
@@ -162,124 +138,67 @@ int estimate_machine(const RunOptions& options, Platform& platform) {
 }
 
 int run_machine(const RunOptions& options, Platform& platform) {
-  const std::unique_ptr<Job> job = make_job(platform);
-  platform.document().check_unused();
+  MachineRun run(platform);
+  Job& job = run.job();
   const fs::path out = options.out.empty() ? fs::path("out") / platform.name() : fs::path(options.out);
   ResultFiles files;
-  files.spare(job->inputs());
+  files.spare(job.inputs());
   files.spare(groups_of(options));
   const fs::path folder = files.folder("--out", out, kRunFiles);
   const fs::path timeline = options.timeline.place(out);
   const std::unique_ptr<TimelineProbe> probe =
       open_timeline(files, options.timeline, out, folder, platform.machine().accelerators);
   auto building = std::make_unique<BuildingLine>(what_is_built(platform.machine()));
-  const Stopwatch build_watch;
-  Machine& machine = build(options, platform, *job);
-  const double build_seconds = build_watch.seconds();
-
+  Machine& machine = run.build();
   if (probe) {
     machine.record(*probe);
-    job->record(*probe, options.timeline.ranks);
+    job.record(*probe, options.timeline.ranks);
   }
-
   const std::unique_ptr<WaveRecording> waves = open_waves(options.waves, machine, files);
-
-  std::optional<Baseline> prepared;
-  job->set_begins([&] { prepared = take_baseline(machine, machine.dispatcher().now()); });
-
-  LeftOut left_out(machine);
-  job->set_left_out(left_out);
-
   UseOverTime over_time(machine);
-  const Stopwatch running;
-  platform.checked([&] { job->start(); });
+  run.start();
   std::optional<Interrupted> interrupted;
   {
     Progress progress(
-        machine.dispatcher(), [&job] { return job->progress(); }, Progress::kEvents, std::move(building));
+        machine.dispatcher(), [&job] { return job.progress(); }, Progress::kEvents, std::move(building));
     progress.watch([&over_time] { over_time.look(); });
     try {
-      platform.checked([&] { machine.run(); });
-      job->check();
+      run.to_end();
     } catch (const DeadlockError& error) {
-      job->check();
-      print_warnings(job->remarks());  // one of them may say why
-      throw std::runtime_error(error.text(job->unfinished()));
+      print_warnings(job.remarks());  // one of them may say why
+      throw std::runtime_error(run.text(error));
     } catch (const Interrupted& by) {
       interrupted = by;
       interrupted->kept = fmt::format("{} are simulated, {:.0f} % of the work", short_time(machine.dispatcher().now()),
-                                      100 * job->progress());
+                                      100 * job.progress());
     }
   }
   if (waves) waves->close();
 
-  const Time end = machine.end();
-  std::optional<Baseline> begun = prepared;
-  if (left_out.any()) begun = left_out.moved(prepared ? &*prepared : nullptr);
-  const Baseline* since = begun ? &*begun : nullptr;
-  const LinkBaseline* links_since = begun ? begun->links.get() : nullptr;
-  const Time span = begun ? end - begun->at : end;
-  ordered_json summary = {{"weft", version_json()},
-                          {"platform", platform.name()},
-                          {"description", platform.description()},
-                          {"file", platform.document().file()},
-                          {"workload", job->workload()},
-                          {"accelerators", machine.size()},
-                          {"simulated_us", to_us(end + left_out.time())}};
-  summary["partial"] = partial_json(interrupted);
-  summary.update(interrupted ? job->finished() : job->summary());
-  // A kind need not say itself what its wrong() finds.
-  const std::int64_t wrong = interrupted ? -1 : job->wrong();
-  const bool tells_wrong = summary.contains("wrong");
-  if (!interrupted && !tells_wrong) summary["wrong"] = wrong >= 0 ? ordered_json(wrong) : ordered_json();
-  summary["links"] = link_summary(machine, span, links_since);
-  summary["memory"] = memory_summary(machine, span, since);
-  summary["counters"] = counter_summary(machine, span, since);
-  EnergyAccount energy = account_energy(machine, end);
-  if (begun) energy = energy.since(begun->energy);
-  summary["roofline"] = kernel_table(machine, since);
-  summary["energy"] = energy_summary(energy);
-  summary["prepared"] = nullptr;
-  if (prepared) summary["prepared"] = {{"time_us", to_us(prepared->at)}, {"energy_j", prepared->energy.total()}};
-  summary["simulator"] = simulator_summary(machine, build_seconds, running);
-  std::vector<std::string> warnings = job->remarks();
-  if (const std::string why = job->simulates_all(); machine.config().steady.is_on() && !why.empty()) {
-    warnings.push_back("steady.tolerance: nothing is left out: " + why);
-  }
-  for (const std::string& line : platform.document().remarks()) warnings.push_back(line);
-  for (const std::string& line : machine.warnings()) warnings.push_back(line);
-  if (job->follows_algorithm()) {
-    for (const std::string& line : machine.ring_warnings()) warnings.push_back(line);
-  }
-  if (const std::string fetched = fetched_text(machine); !fetched.empty()) warnings.push_back(fetched);
-  MachineUse use = use_of(machine);
-  if (const std::string borrowed = borrowed_remark(platform.document()); use.kernels && !borrowed.empty()) {
-    warnings.push_back(borrowed);
-  }
-  summary["warnings"] = warnings;
-  std::optional<IdleSettings> idle;  // which is known at the end alone
-  if (!interrupted) idle = idle_settings(platform, *job, std::move(use));
-  summary["without_effect"] = idle ? idle->json() : ordered_json::array();
+  ordered_json summary = run.summary(partial_json(interrupted));
+  const Baseline* const since = run.since();
+  const LinkBaseline* const links_since = run.links_since();
+  const Time span = run.span();
   summary["configuration"] = "config.json";
-  summary["timeline"] = nullptr;
   if (probe) {
     if (options.platform.why) draw_path(*probe, *machine.causes(), machine.causes()->path());
     probe->close();
     summary["timeline"] = options.timeline.text();
     if (probe->picture()) write_file(folder / "timeline.svg", probe->picture()->svg());
   }
-  summary["waves"] = waves ? ordered_json(waves->file().string()) : ordered_json(nullptr);
+  if (waves) summary["waves"] = waves->file().string();
   const ordered_json configured = configuration(platform.document());
   write_file(folder / "config.json", configured);
   write_file(folder / "links.csv", link_table(machine, span, links_since));
-  write_file(folder / "over_time.csv", over_time.table(end));
+  write_file(folder / "over_time.csv", over_time.table(machine.end()));
   if (machine.network().switch_count() <= kMostSwitches) {
     write_file(folder / "network.svg", to_svg(machine.network().topology(), network_heat(machine, span, links_since)));
   }
   std::string why_told;
   if (options.platform.why) {
-    ordered_json why = {{"weft", version_json()}, {"left_out_us", to_us(left_out.time())}};
-    why.update(why_summary(machine, {prepared ? prepared->at : Time(), end, job->step_ends(), links_since}));
+    ordered_json why = {{"weft", version_json()}, {"left_out_us", to_us(run.left_out())}};
+    why.update(why_summary(machine, {run.prepared() != nullptr ? run.prepared()->at : Time(), machine.end(),
+                                     job.step_ends(), links_since}));
     write_file(folder / "why.json", why.dump(1) + "\n");
     if (const PathHeat path = path_heat(machine, why);
         path.most > Time() && machine.network().switch_count() <= kMostSwitches) {
@@ -294,10 +213,8 @@ int run_machine(const RunOptions& options, Platform& platform) {
   std::string remarks_on_links;
   std::optional<KernelTimes> kernels;
   if (!interrupted) {
-    told = job->text();
-    if (wrong >= 0 && !tells_wrong) {
-      told += fmt::format("wrong elements {:>20}\n", wrong);
-    }
+    told = job.text();
+    if (run.wrong() >= 0 && !run.tells_wrong()) told += fmt::format("wrong elements {:>20}\n", run.wrong());
     remarks_on_links = link_remarks(machine);
     // From here on the machine's counters and its time are of what comes after the run.
     if (!waves) kernels = measure_kernels_alone(machine, since);
@@ -307,7 +224,7 @@ int run_machine(const RunOptions& options, Platform& platform) {
   write_file(folder / "summary.json", summary);
   if (options.report) write_file(folder / "report.html", report_page(read_results(folder)));
   files.keep();
-  print_warnings(warnings);
+  print_warnings(run.warnings());
 
   if (interrupted) {
     if (options.json) print_json(summary);
@@ -317,10 +234,10 @@ int run_machine(const RunOptions& options, Platform& platform) {
   if (options.json) {
     print_json(summary);
   } else {
-    print(fmt::format("{}: {}\n\n{}\n{}", platform.name(), job->title(), told, energy_text(energy)));
-    if (prepared) print(prepared_text(*prepared));
+    print(fmt::format("{}: {}\n\n{}\n{}", platform.name(), job.title(), told, energy_text(run.energy())));
+    if (run.prepared() != nullptr) print(prepared_text(*run.prepared()));
     if (!remarks_on_links.empty()) print("\n" + remarks_on_links);
-    if (const std::string text = idle->text(); !text.empty()) print("\n" + text + "\n");
+    if (const std::string text = run.idle()->text(); !text.empty()) print("\n" + text + "\n");
     const ordered_json& simulator = summary["simulator"];
     print(why_told);
     print(fmt::format("\n{:.1f} M events, {:.1f} M hops in {:.1f} s, {:.1f} s of processor time\nwrote {}{}\n",
@@ -329,7 +246,7 @@ int run_machine(const RunOptions& options, Platform& platform) {
                       (out / "summary.json").string(),
                       (probe ? " and " + timeline.string() : "") + (waves ? " and " + waves->file().string() : "")));
   }
-  return wrong > 0 ? kFailed : kDone;
+  return run.wrong() > 0 ? kFailed : kDone;
 }
 
 int run(const RunOptions& options) {

@@ -8,7 +8,7 @@
 #include <optional>
 #include <stdexcept>
 
-#include "platforms/cli/choices.h"
+#include "platforms/config/choices.h"
 #include "platforms/cli/output.h"
 #include "platforms/cli/result_files.h"
 #include "platforms/commands/command.h"

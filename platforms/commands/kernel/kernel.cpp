@@ -12,7 +12,7 @@
 #include "hw/accelerator/kernel.h"
 #include "hw/memory/memory_model.h"
 #include "platforms/cli/output.h"
-#include "platforms/cli/sizes.h"
+#include "platforms/config/sizes.h"
 #include "platforms/commands/command.h"
 #include "platforms/commands/kernel/beside.h"
 #include "platforms/commands/kernel/report.h"

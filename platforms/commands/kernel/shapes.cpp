@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "platforms/cli/choices.h"
+#include "platforms/config/choices.h"
 #include "platforms/commands/command.h"
 #include "platforms/config/text.h"
 

@@ -10,6 +10,7 @@
 #include "platforms/config/input_error.h"
 #include "platforms/config/text.h"
 #include "platforms/results/pictures/svg.h"
+#include "platforms/results/report/page.h"
 #include "platforms/results/report/page_parts.h"
 #include "platforms/results/run_results.h"
 #include "platforms/results/why/why_text.h"
@@ -71,21 +72,6 @@ std::string first_words(const std::string& text) {
   return words;
 }
 
-/// In a script of HTML: no text of it ends the script, or begins a comment there.
-std::string json_for_html(const ordered_json& json) {
-  const std::string text = json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
-  std::string safe;
-  safe.reserve(text.size());
-  for (const char c : text) {
-    if (c == '<') {
-      safe += "\\u003c";
-    } else {
-      safe += c;
-    }
-  }
-  return safe;
-}
-
 std::string text_of(const ordered_json& object, const char* key) {
   const auto found = object.find(key);
   return found != object.end() && found->is_string() ? found->get<std::string>() : "";
@@ -119,30 +105,13 @@ ordered_json read_results(const fs::path& folder) {
 std::string report_page(const ordered_json& results) {
   const ordered_json& summary = results["summary"];
   const std::string name = text_of(summary, "platform");
-  const std::vector<std::pair<std::string_view, std::string>> values = {
-      {"title", svg_text(name.empty() ? "Weft" : name + " - Weft")},
-      {"name", svg_text(name.empty() ? "A run of Weft" : name)},
-      {"description", svg_text(text_of(summary, "description"))},
-      {"style", std::string(report::kStyle)},
-      {"library", "/*\n" + std::string(report::kLicence) + "*/\n" + std::string(report::kLibrary)},
-      {"script", std::string(report::kScript)},
-      {"results", json_for_html(results)},
-  };
-  // In one pass: what stands in a value is not looked at.
-  std::string page;
-  std::string_view rest = report::kPage;
-  while (!rest.empty()) {
-    const std::size_t from = rest.find("{{");
-    page += rest.substr(0, from);
-    if (from == std::string_view::npos) break;
-    const std::size_t to = rest.find("}}", from);
-    const std::string_view key = rest.substr(from + 2, to - from - 2);
-    for (const auto& [each, value] : values) {
-      if (each == key) page += value;
-    }
-    rest.remove_prefix(to + 2);
-  }
-  return page;
+  return fill_page(report::kPage, {{"title", svg_text(name.empty() ? "Weft" : name + " - Weft")},
+                                   {"name", svg_text(name.empty() ? "A run of Weft" : name)},
+                                   {"description", svg_text(text_of(summary, "description"))},
+                                   {"style", page_style()},
+                                   {"library", page_library()},
+                                   {"script", std::string(report::kScript)},
+                                   {"results", json_for_html(results)}});
 }
 
 }  // namespace weft::platforms

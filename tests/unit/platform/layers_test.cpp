@@ -56,8 +56,9 @@ int layer_of(const std::string& path) {
                                                      {"platforms/results", 12},
                                                      {"platforms/jobs", 13},
                                                      {"platforms/cli", 13},
-                                                     {"platforms/commands", 14},
-                                                     {"platforms", 15}};
+                                                     {"platforms/study", 14},
+                                                     {"platforms/commands", 15},
+                                                     {"platforms", 16}};
   if (path.starts_with("traces/")) return 0;
   const auto found = kLayers.find(folder_of(path));
   if (found != kLayers.end()) return found->second;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/cli/sizes.h"
+#include "platforms/config/sizes.h"
 
 #include <charconv>
 #include <stdexcept>

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// weft sweep: the points of a study, into its database.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "platforms/cli/output.h"
+#include "platforms/cli/progress.h"
+#include "platforms/cli/signals.h"
+#include "platforms/commands/command.h"
+#include "platforms/config/text.h"
+#include "platforms/results/version.h"
+#include "platforms/study/dealer.h"
+#include "platforms/study/mpi/mpi_workers.h"
+#include "platforms/study/search/search.h"
+
+namespace weft::platforms {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+
+struct SweepOptions {
+  std::string study;
+  std::string database;
+  int jobs = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  bool retry_failed = false;
+  bool dry_run = false;
+  bool json = false;
+};
+
+/// "12 of 300 points, 2 of them failed, 34 s left".
+class SweepLine {
+ public:
+  void show(const study::Dealt& dealt) {
+    check_interrupted();
+    if (!line_.due()) return;
+    left_.update(line_.seconds(), dealt.share);
+    std::string text = fmt::format("{} of {} points", dealt.ended(), dealt.points);
+    if (dealt.failed > 0) text += fmt::format(", {} failed", dealt.failed);
+    if (const std::string left = left_.text(); !left.empty()) text += ", " + left;
+    line_.show(text);
+  }
+  void hide() { line_.hide(); }
+
+ private:
+  StatusLine line_;
+  TimeLeft left_;
+};
+
+struct Made {
+  std::vector<study::Point> points;
+  std::size_t left_out = 0;  ///< by constraints
+};
+
+Made make_points(const study::Study& of) {
+  Made made;
+  const study::PointMaker maker(of);
+  for (const study::Assignments& values : study::combinations(of)) {
+    if (std::optional<study::Point> point = maker.make(values)) {
+      made.points.push_back(std::move(*point));
+    } else {
+      ++made.left_out;
+    }
+    check_interrupted();
+  }
+  if (made.points.empty()) {
+    throw InputError(of.file, "constraints", "at least one point that meets them",
+                     fmt::format("none of {}", made.left_out));
+  }
+  return made;
+}
+
+int list_points(const Made& made, bool json) {
+  ordered_json all = ordered_json::array();
+  std::string text;
+  for (const study::Point& point : made.points) {
+    ordered_json values = ordered_json::object();
+    for (const auto& [path, value] : point.values) values[path] = value;
+    text += point.key + " " + values.dump() + (point.error.empty() ? "" : "  " + point.error) + "\n";
+    all.push_back({{"key", point.key}, {"parameters", values}, {"error", point.error}});
+  }
+  if (json) {
+    print_json(ordered_json{{"points", all}, {"left_out", made.left_out}});
+  } else {
+    print(text + fmt::format("{} points; constraints leave out {}\n", made.points.size(), made.left_out));
+  }
+  return kDone;
+}
+
+void print_failures(study::Database& database, const std::vector<study::Point>& points) {
+  constexpr std::size_t kMost = 5;
+  std::size_t failed = 0;
+  for (const study::Point& point : points) {
+    const std::optional<study::Row> row = database.find(point.key);
+    if (!row || row->is_done) continue;
+    if (++failed <= kMost)
+      print(fmt::format("failed {} {}: {}\n", row->key.substr(0, 8), row->values.dump(), row->error));
+  }
+  if (failed > kMost) print(fmt::format("and {} more: weft study {} --failed\n", failed - kMost, database.file()));
+}
+
+int deal(const SweepOptions& options, const study::Study& of, study::Workers& workers) {
+  if (options.dry_run && of.search) {
+    throw UsageError("--dry-run: expected a study without search, whose points are known before it is run");
+  }
+  const Made made = of.search ? Made() : make_points(of);
+  if (options.dry_run) return list_points(made, options.json);
+  const fs::path file =
+      options.database.empty() ? fs::path(options.study).replace_extension(".db") : fs::path(options.database);
+  study::Database database(file.string(), study::Database::Access::kWrite, of.name);
+  study::Dealer dealer(of, database, workers);
+  if (options.retry_failed) dealer.retry_failed();
+  study::Dealt dealt;
+  {
+    const Interruptible interruptible;
+    SweepLine line;
+    dealer.on_progress([&](const study::Dealt& now) {
+      dealt = now;
+      line.show(now);
+    });
+    try {
+      dealer.renew_metrics();
+      dealt = of.search ? study::search(of, database, dealer) : dealer.run(made.points);
+    } catch (Interrupted& by) {
+      by.kept = fmt::format("{} of {} points are in {}; the same command goes on from there", dealt.ended(),
+                            dealt.points, file.string());
+      throw;
+    }
+  }
+  for (const auto& [metric, expected] : dealer.wrong_metrics()) {
+    print_warnings({InputError(of.file, "metrics." + metric, expected, "").what()});
+  }
+  if (options.json) {
+    print_json(ordered_json{{"database", file.string()},
+                            {"points", dealt.points},
+                            {"before", dealt.before},
+                            {"done", dealt.done},
+                            {"failed", dealt.failed},
+                            {"left_out", made.left_out}});
+  } else {
+    print(fmt::format("{}: {} points, {} of them simulated now, {} failed now{}\n", of.name, dealt.points, dealt.done,
+                      dealt.failed, made.left_out > 0 ? fmt::format("; constraints leave out {}", made.left_out) : ""));
+    print_failures(database, made.points);
+    print(fmt::format("wrote {}; weft study {} shows it\n", file.string(), file.string()));
+  }
+  const bool none_done = dealt.before == 0 && dealt.done == 0;
+  return none_done ? kFailed : kDone;
+}
+
+int run(const SweepOptions& options) {
+  if (study::is_under_mpi()) {
+    study::MpiWorkers workers;
+    if (workers.deals()) return deal(options, study::read_study(options.study), workers);
+    workers.serve();
+    return kDone;
+  }
+  const study::Study of = study::read_study(options.study);
+  // Before anything else is begun in this process: workers are copies of it.
+  study::LocalWorkers workers(static_cast<std::size_t>(options.jobs));
+  return deal(options, of, workers);
+}
+
+}  // namespace
+
+Command sweep_command(const Arguments& parent) {
+  auto options = std::make_shared<SweepOptions>();
+  const Arguments app = parent.add_subcommand("sweep", "Simulates all points of a study, into a database");
+  app.add_option("study", options->study, "A study in JSON").required().type_name("FILE");
+  app.add_option("--db", options->database, "The database; that beside the study, STUDY.db, if it is left out")
+      .type_name("FILE");
+  app.add_option("--jobs", options->jobs, "Points at a time")
+      .check(Within(1, 4096))
+      .shows_default("the number of processors");
+  app.add_flag("--retry-failed", options->retry_failed, "Simulate points again that have failed before");
+  app.add_flag("--dry-run", options->dry_run, "List the points, and simulate none");
+  app.add_flag("--json", options->json, "Print JSON");
+  return {app, [options] { return run(*options); }};
+}
+
+}  // namespace weft::platforms

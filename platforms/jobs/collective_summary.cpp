@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/jobs/collective_summary.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "platforms/config/choices.h"
+#include "platforms/config/text.h"
+#include "platforms/jobs/collective_details.h"
+#include "platforms/machine/starvation.h"
+#include "platforms/results/format.h"
+#include "platforms/results/summary.h"
+#include "platforms/results/version.h"
+
+namespace weft::platforms {
+
+using nlohmann::ordered_json;
+
+namespace {
+
+std::vector<std::string> broadcast_trees() {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : enum_names(collectives::BroadcastAlgorithm{})) {
+    if (value != collectives::BroadcastAlgorithm::kAutomatic) names.emplace_back(name);
+  }
+  return names;
+}
+
+/// "ring", or of parts that run beside each other "multicast+ring".
+std::string algorithms_text(const CollectiveResult& result) {
+  std::vector<std::string> names;
+  for (const std::string_view name : result.algorithms) {
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.emplace_back(name);
+  }
+  return join(names, "+");
+}
+
+ordered_json rows_to_json(const std::vector<CollectiveResult>& results, bool has_nodes) {
+  ordered_json rows = ordered_json::array();
+  for (const CollectiveResult& result : results) {
+    ordered_json row = {
+        {"bytes", result.bytes},      {"time_us", to_us(result.time)},           {"algbw", result.algbw_GBps},
+        {"busbw", result.busbw_GBps}, {"host_busy_us", to_us(result.host_busy)}, {"wrong", nullptr}};
+    row["algorithm"] = algorithms_text(result);
+    if (result.wrong >= 0) row["wrong"] = result.wrong;
+    if (result.dpa_busy) row["dpa_busy_us"] = to_us(*result.dpa_busy);
+    for (std::size_t p = 0; p < kPassedParts; ++p) {
+      row["busy"][std::string(described(static_cast<Passed>(p)).key)] = result.busy[p];
+    }
+    const Passed* const bound = binding(result);
+    row["binds"] = bound == nullptr ? ordered_json() : ordered_json(described(*bound).key);
+    if (result.multicast) {
+      collectives::MulticastCounters::each(
+          [&](const char* name, auto field) { row["multicast"][name] = *result.multicast.*field; });
+    }
+    if (result.phases) row["phases"] = to_json(*result.phases);
+    row["traffic"] = to_json(result.traffic, has_nodes);
+    rows.push_back(row);
+  }
+  return rows;
+}
+
+}  // namespace
+
+std::vector<std::string> collective_algorithms() {
+  std::vector<std::string> names = names_of<collectives::AlgorithmName>();
+  for (std::string& name : broadcast_trees()) names.push_back(std::move(name));
+  return names;
+}
+
+std::vector<OptionValue> options_of(const CollectiveRequest& request, const std::string& option) {
+  std::vector<OptionValue> options;
+  if (request.algorithm.empty()) return options;
+  const auto set = [&](const char* field, const std::string& value) { options.push_back({field, value, option}); };
+  const bool broadcasts = request.op == CollectiveOp::kBroadcast;
+  const std::vector<std::string> trees = broadcast_trees();
+  if (std::find(trees.begin(), trees.end(), request.algorithm) == trees.end()) {
+    set("collectives.algorithm", request.algorithm);
+    if (broadcasts) set("collectives.broadcast.algorithm", "automatic");
+    return options;
+  }
+  if (!broadcasts) {
+    throw UsageError(option + ": expected one of " + join(names_of<collectives::AlgorithmName>(), ", ") + " for " +
+                     std::string(name_of(request.op)) + ", since " + request.algorithm +
+                     " is a tree for broadcasts only, got " + in_quotes(request.algorithm));
+  }
+  set("collectives.broadcast.algorithm", request.algorithm);
+  return options;
+}
+
+const Passed* binding(const CollectiveResult& result) {
+  constexpr double kNearlyAll = 0.85;
+  static constexpr std::array<Passed, kPassedParts> kParts = {Passed::kLink, Passed::kDmaRead, Passed::kDmaWrite,
+                                                              Passed::kMemory, Passed::kNicCores};
+  const auto most = std::max_element(result.busy.begin(), result.busy.end());
+  return *most < kNearlyAll ? nullptr : &kParts[static_cast<std::size_t>(most - result.busy.begin())];
+}
+
+CollectiveRows::CollectiveRows(Platform& platform, CollectiveRequest request)
+    : platform_(platform), request_(std::move(request)) {
+  platform.ignore_workload();
+  platform.document().check_unused();
+}
+
+Machine& CollectiveRows::build() {
+  machine_ = &platform_.checked([&]() -> Machine& { return build_machine(platform_.machine()); });
+  if (platform_.machine().data) {
+    const CollectiveOp op = request_.op;
+    const int buffers = op == CollectiveOp::kAllgatherReduceScatter
+                            ? 3
+                            : (op == CollectiveOp::kReduceScatter || op == CollectiveOp::kAllToAll ? 2 : 1);
+    const std::uint64_t largest = *std::max_element(request_.sizes.begin(), request_.sizes.end());
+    require_host_memory(static_cast<double>(largest) * machine_->size() * buffers);
+  }
+  return *machine_;
+}
+
+void CollectiveRows::run(const std::function<void(const CollectiveResult&, bool)>& ended) {
+  platform_.checked([&] {
+    run_collective(*machine_, request_.op, request_.sizes, request_.type, &remark_, request_.warms_up,
+                   [&](const CollectiveResult& result, bool measured) {
+                     const Time now = machine_->dispatcher().now();
+                     if (measured) {
+                       ends_.push_back(now);
+                       results_.push_back(result);
+                     } else {
+                       from_ = now;
+                       since_ = link_baseline(*machine_);
+                     }
+                     if (ended) ended(result, measured);
+                   });
+  });
+}
+
+bool CollectiveRows::has_wrong() const {
+  return std::any_of(results_.begin(), results_.end(), [](const auto& result) { return result.wrong > 0; });
+}
+
+ordered_json CollectiveRows::summary(const ordered_json& partial) {
+  MachineUse use = use_of(*machine_);
+  use.energy = false;
+  std::vector<IdleFields> more = platform_.replaced();
+  more.push_back({"workload", {}, "weft run runs it", false, {}});
+  idle_.emplace(platform_.document(), platform_.machine(), use, std::move(more));
+  const auto add = [this](std::vector<std::string> lines) {
+    for (std::string& line : lines) warnings_.push_back(std::move(line));
+  };
+  warnings_ = platform_.document().remarks();
+  add(machine_->warnings());
+  const CollectiveOp op = request_.op;
+  const bool both = op == CollectiveOp::kAllReduce || op == CollectiveOp::kAllgatherReduceScatter;
+  const RingUse rings{.sums = both || op == CollectiveOp::kReduceScatter,
+                      .gathers = both || op == CollectiveOp::kAllgather || op == CollectiveOp::kBroadcast};
+  const fabric::Plan* node = machine_->node_count() > 0 ? &machine_->node_network(0).plan() : nullptr;
+  add(describe_starved_rings(machine_->config(), machine_->network().plan(), node, rings));
+  const std::string& algorithm = request_.algorithm;
+  return {{"weft", version_json()},
+          {"platform", platform_.name()},
+          {"workload", {{"kind", "collective"}, {"op", name_of(op)}}},
+          {"op", name_of(op)},
+          {"type", name_of(request_.type)},
+          {"ranks", machine_->size()},
+          {"algorithm", algorithm.empty() ? std::string(name_of(machine_->config().collectives.algorithm)) : algorithm},
+          {"remark", remark_},
+          // What changes nothing is known at the end alone.
+          {"without_effect", partial.is_null() ? idle_->json() : ordered_json::array()},
+          {"partial", partial},
+          {"simulated_us", to_us(length())},
+          {"timeline", nullptr},
+          {"rows", rows_to_json(results_, machine_->node_count() > 0)},
+          {"links", link_totals(*machine_)},
+          {"counters", interface_summary(*machine_)},
+          {"warnings", warnings_},
+          {"events", machine_->dispatcher().handled()},
+          {"hops", machine_->hops()},
+          {"digest", to_hex(machine_->dispatcher().digest())},
+          {"wall_s", watch_.seconds()},
+          {"cpu_s", watch_.cpu_seconds()}};
+}
+
+}  // namespace weft::platforms

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/study/database.h"
+
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "platforms/config/input_error.h"
+#include "platforms/config/text.h"
+#include "platforms/study/stored_text.h"
+
+namespace weft::study {
+
+using nlohmann::ordered_json;
+using platforms::UsageError;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kSchema = 1;
+/// "weft" in the header of the file, which other programs show.
+constexpr int kApplication = 0x77656674;
+constexpr int kBusySeconds = 10;
+
+constexpr const char* kTables =
+    "CREATE TABLE study(name TEXT NOT NULL);"
+    "CREATE TABLE bases(id TEXT PRIMARY KEY, configuration TEXT NOT NULL);"
+    "CREATE TABLE points(key TEXT PRIMARY KEY, status TEXT NOT NULL, parameters TEXT NOT NULL, task TEXT NOT NULL,"
+    " base TEXT, configuration TEXT, result TEXT, metrics TEXT NOT NULL, error TEXT, digest TEXT, version TEXT NOT "
+    "NULL,"
+    " wall_s REAL, user_s REAL, peak_bytes INTEGER);";
+
+constexpr const char* kColumns =
+    "key, status, parameters, task, base, configuration, result, metrics, error, digest, version, wall_s, user_s, "
+    "peak_bytes";
+
+}  // namespace
+
+/// One that is finalised with it.
+class Database::Statement {
+ public:
+  Statement(const Database& database, const std::string& text) : database_(database) {
+    if (sqlite3_prepare_v2(database.handle_, text.c_str(), -1, &statement_, nullptr) != SQLITE_OK) database.fail();
+  }
+  ~Statement() { sqlite3_finalize(statement_); }
+  Statement(const Statement&) = delete;
+  Statement& operator=(const Statement&) = delete;
+
+  void bind(const std::string& value) {
+    sqlite3_bind_text(statement_, ++bound_, value.data(), static_cast<int>(value.size()), SQLITE_TRANSIENT);
+  }
+  void bind(double value) { sqlite3_bind_double(statement_, ++bound_, value); }
+  void bind(std::int64_t value) { sqlite3_bind_int64(statement_, ++bound_, value); }
+  void bind_null() { sqlite3_bind_null(statement_, ++bound_); }
+
+  /// Whether there is a row more.
+  bool step() {
+    const int result = sqlite3_step(statement_);
+    if (result != SQLITE_ROW && result != SQLITE_DONE) database_.fail();
+    return result == SQLITE_ROW;
+  }
+  [[nodiscard]] std::string text(int column) const {
+    const auto* const text = reinterpret_cast<const char*>(sqlite3_column_text(statement_, column));
+    return text == nullptr ? "" : std::string(text, static_cast<std::size_t>(sqlite3_column_bytes(statement_, column)));
+  }
+  [[nodiscard]] ordered_json json(int column) const {
+    const std::string value = text(column);
+    return value.empty() ? ordered_json() : ordered_json::parse(value);
+  }
+  [[nodiscard]] double number(int column) const { return sqlite3_column_double(statement_, column); }
+  [[nodiscard]] std::int64_t integer(int column) const { return sqlite3_column_int64(statement_, column); }
+
+ private:
+  const Database& database_;
+  sqlite3_stmt* statement_ = nullptr;
+  int bound_ = 0;
+};
+
+Database::Database(std::string file, Access access, const std::string& study) : file_(std::move(file)) {
+  const bool writes = access == Access::kWrite;
+  std::error_code ignored;
+  if (!writes && !fs::exists(file_, ignored)) {
+    throw UsageError(file_ + ": expected a database of weft sweep, got no such file");
+  }
+  if (fs::is_directory(file_, ignored)) throw UsageError(file_ + ": expected a database of weft sweep, got a folder");
+  if (writes) {
+    // SQLite's own locks are between transactions alone.
+    lock_ = open(file_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (lock_ < 0) throw UsageError(file_ + ": cannot be written: " + std::strerror(errno));
+    if (flock(lock_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+      close(lock_);
+      throw DatabaseError(file_ + ": another weft sweep writes it at the moment");
+    }
+  }
+  try {
+    const int flags = writes ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY;
+    if (sqlite3_open_v2(file_.c_str(), &handle_, flags, nullptr) != SQLITE_OK) fail();
+    sqlite3_busy_timeout(handle_, kBusySeconds * 1000);
+    bool is_empty = false;
+    {
+      Statement tables(*this, "SELECT count(*) FROM sqlite_master");
+      tables.step();
+      is_empty = tables.integer(0) == 0;
+    }
+    if (is_empty && writes) make(study);
+    check(study);
+    // A power failure may undo the last points; a program that is killed undoes none.
+    if (writes) execute("PRAGMA synchronous=NORMAL");
+  } catch (...) {
+    sqlite3_close(handle_);
+    if (lock_ >= 0) close(lock_);
+    throw;
+  }
+}
+
+Database::~Database() {
+  sqlite3_close(handle_);
+  if (lock_ >= 0) close(lock_);
+}
+
+void Database::fail() const {
+  const int code = sqlite3_errcode(handle_) & 0xff;
+  if (code == SQLITE_NOTADB) {
+    throw UsageError(file_ + ": expected a database of weft sweep, got a file of another kind");
+  }
+  const int system = sqlite3_system_errno(handle_);
+  if (code == SQLITE_FULL || (code == SQLITE_IOERR && (system == ENOSPC || system == EDQUOT || system == EFBIG))) {
+    throw DatabaseError(file_ + ": the disk is full; the points that are done so far are stored");
+  }
+  if (code == SQLITE_BUSY) {
+    throw DatabaseError(file_ + ": another program has it locked for more than " + std::to_string(kBusySeconds) +
+                        " s; the points that are done so far are stored");
+  }
+  throw DatabaseError(file_ + ": " + sqlite3_errmsg(handle_));
+}
+
+void Database::execute(const char* text) const {
+  if (sqlite3_exec(handle_, text, nullptr, nullptr, nullptr) != SQLITE_OK) fail();
+}
+
+void Database::make(const std::string& study) {
+  execute("BEGIN IMMEDIATE");
+  execute(("PRAGMA application_id=" + std::to_string(kApplication)).c_str());
+  execute(("PRAGMA user_version=" + std::to_string(kSchema)).c_str());
+  execute(kTables);
+  Statement name(*this, "INSERT INTO study VALUES(?)");
+  name.bind(study);
+  name.step();
+  execute("COMMIT");
+}
+
+void Database::check(const std::string& study) {
+  const auto number = [this](const char* pragma) {
+    Statement statement(*this, std::string("PRAGMA ") + pragma);
+    statement.step();
+    return statement.integer(0);
+  };
+  if (number("application_id") != kApplication) {
+    throw UsageError(file_ + ": expected a database of weft sweep, got one of another program");
+  }
+  if (const std::int64_t schema = number("user_version"); schema != kSchema) {
+    throw UsageError(file_ + ": expected a database of schema " + std::to_string(kSchema) + ", got one of schema " +
+                     std::to_string(schema) + ", of another version of Weft; give another file by --db");
+  }
+  Statement name(*this, "SELECT name FROM study");
+  if (name.step()) study_ = name.text(0);
+  if (!study.empty() && study_ != study) {
+    throw UsageError(file_ + ": expected the database of the study " + platforms::in_quotes(study) + ", got that of " +
+                     platforms::in_quotes(study_) + "; give another file by --db");
+  }
+}
+
+bool Database::has(const std::string& key, bool done_alone) {
+  Statement statement(*this,
+                      std::string("SELECT 1 FROM points WHERE key=?") + (done_alone ? " AND status='done'" : ""));
+  statement.bind(key);
+  return statement.step();
+}
+
+const ordered_json& Database::base(const std::string& id) {
+  if (const auto found = bases_.find(id); found != bases_.end()) return found->second;
+  Statement statement(*this, "SELECT configuration FROM bases WHERE id=?");
+  statement.bind(id);
+  if (!statement.step()) throw DatabaseError(file_ + ": the configuration that others are told by is missing: " + id);
+  return bases_.emplace(id, statement.json(0)).first->second;
+}
+
+Row Database::row_of(Statement& statement) {
+  Row row;
+  row.key = statement.text(0);
+  row.is_done = statement.text(1) == "done";
+  row.values = statement.json(2);
+  row.task = statement.json(3);
+  if (const std::string id = statement.text(4); !id.empty()) row.configuration = base(id).patch(statement.json(5));
+  row.result = statement.json(6);
+  row.metrics = statement.json(7);
+  row.error = statement.text(8);
+  row.digest = statement.text(9);
+  row.version = statement.text(10);
+  row.wall_s = statement.number(11);
+  row.user_s = statement.number(12);
+  row.peak_bytes = statement.integer(13);
+  return row;
+}
+
+std::optional<Row> Database::find(const std::string& key) {
+  Statement statement(*this, std::string("SELECT ") + kColumns + " FROM points WHERE key=?");
+  statement.bind(key);
+  if (!statement.step()) return std::nullopt;
+  return row_of(statement);
+}
+
+std::vector<Row> Database::rows() {
+  Statement statement(*this, std::string("SELECT ") + kColumns + " FROM points ORDER BY key");
+  std::vector<Row> rows;
+  while (statement.step()) rows.push_back(row_of(statement));
+  return rows;
+}
+
+std::vector<std::string> Database::keys_like(const std::string& beginning) {
+  Statement statement(*this, "SELECT key FROM points WHERE substr(key, 1, ?)=? ORDER BY key");
+  statement.bind(static_cast<std::int64_t>(beginning.size()));
+  statement.bind(beginning);
+  std::vector<std::string> keys;
+  while (statement.step()) keys.push_back(statement.text(0));
+  return keys;
+}
+
+void Database::set_base(const ordered_json& configuration) {
+  const std::string text = dumped(configuration);
+  base_id_ = hash_of(text);
+  bases_.insert_or_assign(base_id_, configuration);
+  Statement statement(*this, "INSERT OR IGNORE INTO bases VALUES(?,?)");
+  statement.bind(base_id_);
+  statement.bind(text);
+  statement.step();
+}
+
+void Database::store(const Row& row) {
+  Statement statement(
+      *this, std::string("INSERT OR REPLACE INTO points(") + kColumns + ") VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
+  const auto bind_or_null = [&statement](bool is_given, const std::string& text) {
+    is_given ? statement.bind(text) : statement.bind_null();
+  };
+  statement.bind(row.key);
+  statement.bind(std::string(row.is_done ? "done" : "failed"));
+  statement.bind(dumped(row.values));
+  statement.bind(dumped(row.task));
+  const bool has_configuration = !row.configuration.is_null();
+  bind_or_null(has_configuration, base_id_);
+  bind_or_null(has_configuration,
+               has_configuration ? dumped(ordered_json::diff(bases_.at(base_id_), row.configuration)) : "");
+  bind_or_null(!row.result.is_null(), dumped(row.result));
+  statement.bind(dumped(row.metrics));
+  bind_or_null(!row.error.empty(), row.error);
+  bind_or_null(!row.digest.empty(), row.digest);
+  statement.bind(row.version);
+  statement.bind(row.wall_s);
+  statement.bind(row.user_s);
+  statement.bind(row.peak_bytes);
+  statement.step();
+}
+
+void Database::store_metrics(const std::string& key, const ordered_json& metrics) {
+  Statement statement(*this, "UPDATE points SET metrics=? WHERE key=?");
+  statement.bind(dumped(metrics));
+  statement.bind(key);
+  statement.step();
+}
+
+}  // namespace weft::study

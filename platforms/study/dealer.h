@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "platforms/study/database.h"
+#include "platforms/study/metrics.h"
+#include "platforms/study/points.h"
+#include "platforms/study/workers.h"
+
+namespace weft::study {
+
+/// How far a list of points has come.
+struct Dealt {
+  std::size_t points = 0;  ///< in all
+  std::size_t before = 0;  ///< that the database had
+  std::size_t done = 0;    ///< simulated now
+  std::size_t failed = 0;  ///< now, with an error
+  double share = 0;        ///< of the work that is to be done now
+
+  [[nodiscard]] std::size_t ended() const { return before + done + failed; }
+};
+
+/// Gives points to workers, those that take longest first, and stores what they answer as it comes. It alone writes the
+/// database. A point that the database has is not simulated again.
+class Dealer {
+ public:
+  Dealer(const Study& study, Database& database, Workers& workers)
+      : study_(study), database_(database), workers_(workers), metrics_(study) {}
+
+  /// Points that failed are simulated again.
+  void retry_failed() { retries_ = true; }
+  /// Called between points, several times a second; what it throws ends the run, with all finished points stored.
+  void on_progress(std::function<void(const Dealt&)> progress) { progress_ = std::move(progress); }
+
+  /// All of them, in order, as the database has them then. Points of one key are simulated once.
+  Dealt run(const std::vector<Point>& points);
+
+  /// Metrics of all that the database has, anew: their definitions may have changed since.
+  void renew_metrics();
+
+  [[nodiscard]] const std::map<std::string, std::string>& wrong_metrics() const { return metrics_.wrong(); }
+
+ private:
+  void set_base(const std::vector<Point>& points);
+  void store(const Point& point, Answer answer);
+
+  const Study& study_;
+  Database& database_;
+  Workers& workers_;
+  Metrics metrics_;
+  bool retries_ = false;
+  std::function<void(const Dealt&)> progress_;
+  bool has_base_ = false;
+};
+
+/// The row of a point with its answer.
+[[nodiscard]] Row row_of(const Point& point, Answer answer, Metrics& metrics);
+
+}  // namespace weft::study

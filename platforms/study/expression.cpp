@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/study/expression.h"
+
+#include <muParser.h>
+
+#include <cmath>
+#include <deque>
+#include <regex>
+
+#include "platforms/config/text.h"
+#include "platforms/study/quantity_value.h"
+
+namespace weft::study {
+
+using nlohmann::json;
+
+namespace {
+
+constexpr const char* kNameCharacters = "0123456789_.abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+
+json find(const Expression::Lookup& lookup, const std::string& name) {
+  if (std::optional<json> found = lookup(name)) return *found;
+  throw ExpressionError("an axis, a value, a metric or a field of the platform, got " + platforms::in_quotes(name));
+}
+
+/// With each comparison of a text replaced by its result.
+std::string compared(const std::string& text, const Expression::Lookup& lookup) {
+  static const std::regex kComparison(R"re(([A-Za-z_][A-Za-z0-9_.]*)\s*(==|!=)\s*"([^"]*)")re");
+  std::string result;
+  auto from = text.begin();
+  for (std::sregex_iterator each(text.begin(), text.end(), kComparison), end; each != end; ++each) {
+    result.append(from, text.begin() + each->position());
+    const json value = find(lookup, (*each)[1]);
+    const bool equal = value.is_string() && value.get_ref<const std::string&>() == (*each)[3].str();
+    result += equal == ((*each)[2] == "==") ? "1" : "0";
+    from = text.begin() + each->position() + each->length();
+  }
+  return result.append(from, text.end());
+}
+
+/// Variables as muParser first meets them. What is wrong with one is kept: the parser puts an error of its own in the
+/// place of what is thrown through it.
+struct Variables {
+  const Expression::Lookup& lookup;
+  std::deque<double> values;
+  std::string wrong;
+
+  static double* add(const char* name, void* data) {
+    auto& self = *static_cast<Variables*>(data);
+    double number = 0;
+    try {
+      const json value = find(self.lookup, name);
+      const std::optional<double> found = number_of(value);
+      if (!found) {
+        throw ExpressionError("a number or a quantity at " + std::string(name) + ", got " + platforms::got_text(value));
+      }
+      number = *found;
+    } catch (const ExpressionError& error) {
+      if (self.wrong.empty()) self.wrong = error.what();
+    }
+    self.values.push_back(number);
+    return &self.values.back();
+  }
+};
+
+}  // namespace
+
+double Expression::value(const Lookup& lookup) const {
+  Variables variables{lookup, {}, {}};
+  try {
+    mu::Parser parser;
+    parser.DefineNameChars(kNameCharacters);
+    parser.DefineFun("ceil", [](double x) { return std::ceil(x); });
+    parser.DefineFun("floor", [](double x) { return std::floor(x); });
+    parser.DefineFun("round", [](double x) { return std::round(x); });
+    parser.DefineFun("mod", [](double x, double y) { return std::fmod(x, y); });
+    parser.SetVarFactory(&Variables::add, &variables);
+    parser.SetExpr(compared(text_, lookup));
+    const double value = parser.Eval();
+    if (!variables.wrong.empty()) throw ExpressionError(variables.wrong);
+    return value;
+  } catch (const mu::Parser::exception_type& error) {
+    if (!variables.wrong.empty()) throw ExpressionError(variables.wrong);
+    throw ExpressionError("an expression, got " + platforms::in_quotes(text_) + ": " + error.GetMsg());
+  }
+}
+
+}  // namespace weft::study

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+namespace weft::study {
+
+/// An expression that cannot be read or has no value. The text is what was expected: "a number at x, got ...".
+class ExpressionError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Arithmetic over values by name, as muParser has it: + - * / ^, comparisons, && and ||, ?:, functions such as min,
+/// max, sqrt, log2, ceil, floor, round and mod. Names are dotted paths. A quantity counts in its base unit
+/// (quantity_value.h). A text is compared by `path == "text"` and `path != "text"`.
+class Expression {
+ public:
+  /// The value at a name; none if there is nothing of that name.
+  using Lookup = std::function<std::optional<nlohmann::json>(const std::string& name)>;
+
+  explicit Expression(std::string text) : text_(std::move(text)) {}
+
+  [[nodiscard]] const std::string& text() const { return text_; }
+  /// Throws ExpressionError.
+  [[nodiscard]] double value(const Lookup& lookup) const;
+
+ private:
+  std::string text_;
+};
+
+}  // namespace weft::study

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/study/quantity_value.h"
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <stdexcept>
+
+#include "hw/core/power.h"
+#include "hw/core/quantity.h"
+
+namespace weft::study {
+
+using nlohmann::json;
+
+namespace {
+
+/// A kind of quantity: how a text of it reads in its base unit, and how a number of that unit is written.
+struct Kind {
+  double (*parse)(const std::string& text);
+  std::string (*write)(double number);
+};
+
+template <auto Parse, std::int64_t kCountsOfBase>
+constexpr Kind kind() {
+  return {[](const std::string& text) {
+            return static_cast<double>(Parse(text).count()) / static_cast<double>(kCountsOfBase);
+          },
+          [](double number) {
+            using Quantity = decltype(Parse(std::string()));
+            return to_text(Quantity(rounded(number * static_cast<double>(kCountsOfBase))));
+          }};
+}
+
+constexpr std::int64_t kPico = 1'000'000'000'000;
+
+constexpr std::array kKinds = {kind<parse_time, kPico>(),  kind<parse_bytes, 1>(),   kind<parse_rate, 1>(),
+                               kind<parse_frequency, 1>(), kind<parse_compute, 1>(), kind<parse_energy, kPico * 1000>(),
+                               kind<parse_power, 1000>()};
+
+const Kind* kind_of(const json& value, double* number = nullptr) {
+  if (!value.is_string()) return nullptr;
+  for (const Kind& each : kKinds) {
+    try {
+      const double parsed = each.parse(value.get<std::string>());
+      if (number != nullptr) *number = parsed;
+      return &each;
+    } catch (const std::exception&) {  // of another kind
+      continue;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::optional<double> number_of(const json& value) {
+  if (value.is_number()) return value.get<double>();
+  if (value.is_boolean()) return value.get<bool>() ? 1 : 0;
+  double number = 0;
+  if (kind_of(value, &number) != nullptr) return number;
+  return std::nullopt;
+}
+
+json value_like(const json& example, double number) {
+  if (const Kind* const kind = kind_of(example)) return kind->write(number);
+  if (example.is_boolean()) return number != 0;
+  // What is nearly whole was meant to be: 0.1 * 30.
+  const double whole = std::round(number);
+  constexpr double kMost = 9e15;  // which a double has all digits of
+  if (std::abs(whole) < kMost && std::abs(number - whole) < 1e-9 * std::max(1.0, std::abs(number))) {
+    return static_cast<std::int64_t>(whole);
+  }
+  return number;
+}
+
+}  // namespace weft::study

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/study/search/search.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <set>
+
+#include "platforms/config/input_error.h"
+#include "platforms/study/module.h"
+#include "platforms/study/quantity_value.h"
+#include "platforms/study/search/engine.h"
+
+namespace weft::study {
+
+using nlohmann::json;
+
+namespace {
+
+/// What stands for a point that failed or that a constraint leaves out: worse than all, and finite, as distances of
+/// points are computed of it.
+constexpr double kWorst = 1e30;
+/// Generations that find nothing new, after which a search ends.
+constexpr int kIdleGenerations = 20;
+constexpr const char* kFidelity = "fidelity";
+
+/// As many points were evaluated as were asked for.
+struct Enough {};
+
+/// The axes of a study as variables of an optimiser: those with a continuous span first.
+class Space {
+ public:
+  explicit Space(const Study& study) {
+    for (const Axis& axis : study.axes) {
+      if (is_continuous(axis)) continuous_.push_back(&axis);
+    }
+    for (const Axis& axis : study.axes) {
+      if (is_continuous(axis)) continue;
+      integers_.push_back({{&axis}, count(axis)});
+    }
+    for (const std::vector<Axis>& zip : study.zips) {
+      Together together{{}, zip.front().values.size()};
+      for (const Axis& axis : zip) together.axes.push_back(&axis);
+      integers_.push_back(std::move(together));
+    }
+  }
+
+  [[nodiscard]] std::size_t continuous() const { return continuous_.size(); }
+  [[nodiscard]] std::vector<std::size_t> integers() const {
+    std::vector<std::size_t> counts;
+    for (const Together& each : integers_) counts.push_back(each.count);
+    return counts;
+  }
+
+  [[nodiscard]] Assignments values(const std::vector<double>& variables) const {
+    Assignments all;
+    for (std::size_t i = 0; i < continuous_.size(); ++i) {
+      all.emplace_back(continuous_[i]->path, value_at(*continuous_[i], variables[i]));
+    }
+    for (std::size_t i = 0; i < integers_.size(); ++i) {
+      const auto index = static_cast<std::size_t>(variables[continuous_.size() + i]);
+      for (const Axis* const axis : integers_[i].axes) all.emplace_back(axis->path, value(*axis, index));
+    }
+    return all;
+  }
+
+ private:
+  struct Together {
+    std::vector<const Axis*> axes;
+    std::size_t count;
+  };
+
+  static bool is_continuous(const Axis& axis) {
+    if (!axis.span) return false;
+    return axis.span->log || !axis.span->from.is_number_integer() || !axis.span->to.is_number_integer();
+  }
+  static std::size_t count(const Axis& axis) {
+    if (!axis.span) return axis.values.size();
+    return static_cast<std::size_t>(axis.span->to.get<std::int64_t>() - axis.span->from.get<std::int64_t>() + 1);
+  }
+  static json value(const Axis& axis, std::size_t index) {
+    if (!axis.span) return axis.values[index];
+    return axis.span->from.get<std::int64_t>() + static_cast<std::int64_t>(index);
+  }
+
+  std::vector<const Axis*> continuous_;
+  std::vector<Together> integers_;
+};
+
+/// The points of one step of fidelity.
+class Step {
+ public:
+  Step(const Study& study, Database& database, Dealer& dealer, const Fidelity* fidelity, std::size_t index)
+      : study_(study),
+        database_(database),
+        dealer_(dealer),
+        maker_(study, fidelity == nullptr ? Assignments() : fidelity->set) {
+    if (fidelity != nullptr) index_ = index;
+  }
+
+  [[nodiscard]] const Dealt& dealt() const { return dealt_; }
+  [[nodiscard]] std::size_t evaluated() const { return seen_.size(); }
+
+  /// Costs of all of them, none of which is left out for want of evaluations but those that nobody has seen. Whether
+  /// all were evaluated is in the second.
+  std::pair<std::vector<std::vector<double>>, bool> costs(const std::vector<Assignments>& all, std::size_t most) {
+    std::vector<std::optional<Point>> points;
+    std::vector<Point> wanted;
+    bool are_all = true;
+    for (const Assignments& values : all) {
+      std::optional<Point>& point = points.emplace_back(maker_.make(values));
+      if (!point || seen_.count(point->key) != 0) continue;
+      if (seen_.size() >= most) {
+        are_all = false;
+        point.reset();
+        continue;
+      }
+      seen_.insert(point->key);
+      if (index_) point->values.emplace_back(kFidelity, *index_);
+      found_.push_back(values);
+      wanted.push_back(*point);
+    }
+    if (!wanted.empty()) add(dealer_.run(wanted));
+    std::vector<std::vector<double>> costs;
+    for (const std::optional<Point>& point : points) costs.push_back(cost(point));
+    return {std::move(costs), are_all};
+  }
+
+  /// The best of all that were evaluated, so many of them.
+  std::vector<Assignments> best(double share) {
+    std::vector<std::vector<double>> all;
+    for (const Assignments& values : found_) all.push_back(cost(maker_.make(values)));
+    const std::vector<std::size_t> rank = ranks(all);
+    std::vector<std::size_t> order(found_.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      return rank[a] != rank[b] ? rank[a] < rank[b] : all[a] < all[b];
+    });
+    const auto kept = static_cast<std::size_t>(std::ceil(share * static_cast<double>(order.size())));
+    std::vector<Assignments> best;
+    for (std::size_t i = 0; i < std::max<std::size_t>(kept, 1) && i < order.size(); ++i) {
+      best.push_back(found_[order[i]]);
+    }
+    return best;
+  }
+
+ private:
+  void add(const Dealt& more) {
+    dealt_.points += more.points;
+    dealt_.before += more.before;
+    dealt_.done += more.done;
+    dealt_.failed += more.failed;
+  }
+
+  [[nodiscard]] std::vector<double> cost(const std::optional<Point>& point) {
+    const Search& search = *study_.search;
+    std::vector<double> costs(search.minimise.size() + search.maximise.size(), kWorst);
+    if (!point) return costs;
+    const std::optional<Row> row = database_.find(point->key);
+    if (!row || !row->is_done) return costs;
+    std::size_t i = 0;
+    for (const auto* const names : {&search.minimise, &search.maximise}) {
+      for (const std::string& name : *names) {
+        const std::optional<double> number = number_of(json(row->metrics.value(name, nlohmann::ordered_json())));
+        if (number) costs[i] = names == &search.minimise ? *number : -*number;
+        ++i;
+      }
+    }
+    return costs;
+  }
+
+  const Study& study_;
+  Database& database_;
+  Dealer& dealer_;
+  PointMaker maker_;
+  std::optional<std::size_t> index_;
+  std::set<std::string> seen_;
+  std::vector<Assignments> found_;  ///< of those, in the order in which they came
+  Dealt dealt_;
+};
+
+void look_everywhere(const Study& study, Step& step) {
+  static_cast<void>(step.costs(combinations(study), SIZE_MAX));
+}
+
+void look(const Study& study, Step& step) {
+  const Search& search = *study.search;
+  const auto engine = reinterpret_cast<EngineFunction>(find_in_module("weft_search", "weft_search"));
+  if (engine == nullptr) {
+    throw platforms::UsageError(study.file +
+                                ": search: expected a Weft built with pagmo (Debian's package libpagmo-dev), which "
+                                "this one is not; the method \"grid\" needs none");
+  }
+  const Space space(study);
+  const auto most = static_cast<std::size_t>(search.evaluations);
+  std::size_t before = 0;
+  int idle = 0;
+  EngineTask task;
+  task.method = name_of(search.method);
+  task.continuous = space.continuous();
+  task.integers = space.integers();
+  task.objectives = search.minimise.size() + search.maximise.size();
+  task.seed = static_cast<std::uint64_t>(search.seed);
+  // NSGA-II pairs them by four.
+  task.population = static_cast<std::size_t>(std::max(8, search.population / 4 * 4));
+  task.evaluate = [&](const std::vector<std::vector<double>>& points) {
+    std::vector<Assignments> all;
+    for (const std::vector<double>& variables : points) all.push_back(space.values(variables));
+    auto [costs, are_all] = step.costs(all, most);
+    if (!are_all) throw Enough();
+    return costs;
+  };
+  task.goes_on = [&] {
+    idle = step.evaluated() == before ? idle + 1 : 0;
+    before = step.evaluated();
+    return step.evaluated() < most && idle < kIdleGenerations;
+  };
+  try {
+    engine(task);
+  } catch (const Enough&) {
+    return;
+  }
+}
+
+}  // namespace
+
+std::vector<std::size_t> ranks(const std::vector<std::vector<double>>& costs) {
+  const auto dominates = [](const std::vector<double>& a, const std::vector<double>& b) {
+    bool is_better = false;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      if (a[i] > b[i]) return false;
+      is_better = is_better || a[i] < b[i];
+    }
+    return is_better;
+  };
+  std::vector<std::size_t> rank(costs.size(), SIZE_MAX);
+  std::size_t left = costs.size();
+  for (std::size_t at = 0; left > 0; ++at) {
+    std::vector<std::size_t> front;
+    for (std::size_t i = 0; i < costs.size(); ++i) {
+      if (rank[i] != SIZE_MAX) continue;
+      bool is_dominated = false;
+      for (std::size_t j = 0; j < costs.size() && !is_dominated; ++j) {
+        is_dominated = rank[j] == SIZE_MAX && dominates(costs[j], costs[i]);
+      }
+      if (!is_dominated) front.push_back(i);
+    }
+    for (const std::size_t i : front) rank[i] = at;
+    left -= front.size();
+  }
+  return rank;
+}
+
+Dealt search(const Study& study, Database& database, Dealer& dealer) {
+  Dealt dealt;
+  std::vector<Assignments> chosen;
+  const std::size_t steps = std::max<std::size_t>(study.fidelity.size(), 1);
+  for (std::size_t i = 0; i < steps; ++i) {
+    const Fidelity* const fidelity = study.fidelity.empty() ? nullptr : &study.fidelity[i];
+    Step step(study, database, dealer, fidelity, i);
+    if (i > 0) {
+      static_cast<void>(step.costs(chosen, SIZE_MAX));
+    } else if (study.search->method == SearchMethod::kGrid) {
+      look_everywhere(study, step);
+    } else {
+      look(study, step);
+    }
+    dealt.points += step.dealt().points;
+    dealt.before += step.dealt().before;
+    dealt.done += step.dealt().done;
+    dealt.failed += step.dealt().failed;
+    if (fidelity != nullptr) chosen = step.best(fidelity->keep);
+  }
+  return dealt;
+}
+
+}  // namespace weft::study

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/study/study_file.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <set>
+
+#include "platforms/config/text.h"
+#include "platforms/machine/platform.h"
+#include "platforms/study/quantity_value.h"
+
+namespace weft::study {
+
+using nlohmann::json;
+using platforms::InputError;
+using platforms::Node;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kMostSteps = 1'000'000;
+
+/// Members of an object in the order in which the file has them, which Document does not keep.
+class Order {
+ public:
+  explicit Order(const std::string& text) : tree_(nlohmann::ordered_json::parse(text, nullptr, false, true)) {}
+
+  [[nodiscard]] std::vector<std::pair<std::string, Node>> members(const Node& node,
+                                                                  const std::vector<std::string>& place) const {
+    std::vector<std::pair<std::string, Node>> found = node.members();
+    const nlohmann::ordered_json* at = &tree_;
+    for (const std::string& key : place) {
+      at = at->is_array() ? &(*at)[std::stoul(key)] : &(*at)[key];
+    }
+    std::map<std::string, std::size_t> rank;
+    for (const auto& [key, value] : at->items()) rank.emplace(key, rank.size());
+    std::stable_sort(found.begin(), found.end(),
+                     [&rank](const auto& a, const auto& b) { return rank.at(a.first) < rank.at(b.first); });
+    return found;
+  }
+
+ private:
+  nlohmann::ordered_json tree_;
+};
+
+double number_at(const Node& node) {
+  const std::optional<double> number = number_of(node.raw());
+  if (!number) node.fail("a number, or a quantity with its unit");
+  return *number;
+}
+
+/// {"from": ..., "to": ...} with `steps` or `factor`, or, where `samples`, with neither.
+void read_span(const Node& node, bool samples, Axis& axis) {
+  const json from = node.child("from").raw();
+  const json to = node.child("to").raw();
+  for (const char* const end : {"from", "to"}) {
+    if (!node.has(end))
+      node.fail("a list, or an object with from, to and " + std::string(samples ? "" : "steps or factor"));
+  }
+  const double first = number_at(node.child("from"));
+  const double last = number_at(node.child("to"));
+  if (!(first < last)) node.child("to").fail("more than from, " + from.dump());
+  const bool log = node.get<bool>("log", false);
+  if (log && first <= 0) node.child("from").fail("more than 0, since log is true");
+  const int steps = node.get<int>("steps", 0, Range{0, kMostSteps});
+  const double factor = node.get<double>("factor", 0, Range{0, INT64_MAX});
+  if (steps == 0 && factor == 0) {
+    if (!samples) node.fail("a list, or an object with from, to and steps or factor");
+    axis.span = Span{from, to, log};
+    return;
+  }
+  if (steps != 0 && factor != 0) node.fail("steps or factor, not both");
+  if (steps == 1) node.child("steps").fail("2 or more");
+  if (steps != 0) {
+    for (int i = 0; i < steps; ++i) {
+      const double share = static_cast<double>(i) / (steps - 1);
+      const double value = log ? first * std::pow(last / first, share) : first + share * (last - first);
+      axis.values.push_back(i == 0 ? from : i == steps - 1 ? to : value_like(from, value));
+    }
+    return;
+  }
+  if (factor <= 1) node.child("factor").fail("more than 1");
+  if (first <= 0) node.child("from").fail("more than 0, since there is a factor");
+  constexpr double kRounding = 1 + 1e-9;
+  for (double value = first; value <= last * kRounding; value *= factor) {
+    axis.values.push_back(value_like(from, value));
+  }
+}
+
+Axis read_axis(const std::string& path, const Node& node, bool samples) {
+  Axis axis{path, {}, {}};
+  if (node.is_array()) {
+    for (const Node& element : node.elements()) axis.values.push_back(element.raw());
+    if (axis.values.empty()) node.fail("a list of one value or more", "an empty one");
+    return axis;
+  }
+  if (!node.is_object()) node.fail("a list, or an object with from, to and steps or factor");
+  read_span(node, samples, axis);
+  return axis;
+}
+
+Expression read_expression(const Node& node) {
+  if (node.raw().is_number()) return Expression(node.raw().dump());
+  if (!node.is_string()) node.fail("an expression in quotes");
+  return Expression(node.raw().get<std::string>());
+}
+
+void check_name(const std::string& name, const Node& node) {
+  const bool is_name =
+      !name.empty() && std::isalpha(static_cast<unsigned char>(name[0])) != 0 &&
+      std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
+  if (!is_name) node.fail("a name of letters, digits and _", platforms::in_quotes(name));
+}
+
+class Reader {
+ public:
+  Reader(Node root, const std::string& text, Study& study) : root_(std::move(root)), order_(text), study_(study) {}
+
+  void read() {
+    root_.read(static_cast<StudyFields&>(study_));
+    if (study_.name.empty()) study_.name = fs::path(study_.file).stem().string();
+    if (root_.has("collective")) {
+      if (!root_.child("collective").is_object()) root_.child("collective").fail("an object with op and bytes");
+      study_.collective = root_.child("collective").raw();
+    }
+    for (auto& [path, node] : members("set")) study_.set.emplace_back(path, node.raw());
+    read_values();
+    for (auto& [path, node] : members("axes")) add(study_.axes, read_axis(path, node, root_.has("search")), node);
+    read_zips();
+    read_sampling("random", false);
+    read_sampling("latin_hypercube", true);
+    for (auto& [path, node] : members("derived")) {
+      claim(path, node);
+      study_.derived.emplace_back(path, read_expression(node));
+    }
+    for (const Node& node : root_.child("constraints").elements()) study_.constraints.push_back(read_expression(node));
+    for (auto& [name, node] : members("metrics")) {
+      check_name(name, node);
+      if (study_.is_own(name)) node.fail("a name that is none of values", platforms::in_quotes(name));
+      study_.metrics.emplace_back(name, read_expression(node));
+    }
+    if (study_.metrics.empty())
+      root_.child("metrics").fail("an object with a metric or more, NAME: PATH of summary.json");
+    read_search();
+    read_fidelity();
+    check_platform();
+  }
+
+ private:
+  [[nodiscard]] std::vector<std::pair<std::string, Node>> members(const std::string& key) const {
+    if (!root_.has(key)) return {};
+    return order_.members(root_.child(key), {key});
+  }
+
+  /// A place has one source of values.
+  void claim(const std::string& path, const Node& node) {
+    if (!claimed_.insert(path).second) node.fail("one place that gives its values", "a second one");
+  }
+  void add(std::vector<Axis>& axes, Axis axis, const Node& node) {
+    claim(axis.path, node);
+    axes.push_back(std::move(axis));
+  }
+
+  void read_values() {
+    for (auto& [name, node] : members("values")) {
+      check_name(name, node);
+      study_.own.push_back(name);
+      if (node.is_array() || node.is_object()) {
+        add(study_.axes, read_axis(name, node, root_.has("search")), node);
+      } else {
+        claim(name, node);
+        number_at(node);
+        study_.constants.emplace_back(name, node.raw());
+      }
+    }
+  }
+
+  void read_zips() {
+    if (!root_.has("zip")) return;
+    const Node zip = root_.child("zip");
+    const bool several = zip.is_array();
+    const std::vector<Node> all = several ? zip.elements() : std::vector<Node>{zip};
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      std::vector<Axis> axes;
+      std::vector<std::string> place = {"zip"};
+      if (several) place.push_back(std::to_string(i));
+      for (auto& [path, node] : order_.members(all[i], place)) {
+        add(axes, read_axis(path, node, false), node);
+        if (axes.back().values.size() != axes.front().values.size()) {
+          node.fail("as many values as " + axes.front().path + " has, " + std::to_string(axes.front().values.size()),
+                    std::to_string(axes.back().values.size()));
+        }
+      }
+      if (!axes.empty()) study_.zips.push_back(std::move(axes));
+    }
+  }
+
+  void read_sampling(const char* key, bool latin) {
+    if (!root_.has(key)) return;
+    const Node node = root_.child(key);
+    Sampling sampling;
+    sampling.latin = latin;
+    sampling.points = node.require<int>("points", Range{1, kMostSteps});
+    sampling.seed = node.get<std::int64_t>("seed", 1);
+    if (!node.has("ranges")) node.child("ranges").fail("an object with PATH: {from, to} or a list for each");
+    for (auto& [path, range] : order_.members(node.child("ranges"), {key, "ranges"})) {
+      add(sampling.axes, read_axis(path, range, true), range);
+    }
+    study_.samplings.push_back(std::move(sampling));
+  }
+
+  void read_search() {
+    if (!root_.has("search")) return;
+    const Node node = root_.child("search");
+    Search search;
+    node.read(static_cast<SearchFields&>(search));
+    const auto check = [&](const char* key, const std::vector<std::string>& names) {
+      const std::vector<Node> nodes = node.has(key) ? node.child(key).elements() : std::vector<Node>();
+      for (std::size_t i = 0; i < names.size(); ++i) check_metric(names[i], nodes[i]);
+    };
+    check("minimise", search.minimise);
+    check("maximise", search.maximise);
+    const std::size_t all = search.minimise.size() + search.maximise.size();
+    if (all == 0) node.child("minimise").fail("one metric or more, or some to maximise");
+    const bool one = search.method == SearchMethod::kGenetic || search.method == SearchMethod::kDifferential ||
+                     search.method == SearchMethod::kAnnealing;
+    if (one && all > 1) node.child("method").fail("nsga2 or moead, since there are several metrics");
+    if (!study_.samplings.empty()) node.fail("axes, without random or latin_hypercube");
+    if (study_.axes.empty() && study_.zips.empty()) node.fail("axes to search over");
+    study_.search = std::move(search);
+  }
+
+  void check_metric(const std::string& name, const Node& node) const {
+    std::vector<std::string> names;
+    for (const auto& [known, expression] : study_.metrics) names.push_back(known);
+    if (std::find(names.begin(), names.end(), name) != names.end()) return;
+    node.fail("one of the metrics, " + platforms::join(names, ", "));
+  }
+
+  void read_fidelity() {
+    if (!root_.has("fidelity")) return;
+    if (!study_.search) root_.child("fidelity").fail("search beside it, which says what is best");
+    const std::vector<Node> nodes = root_.child("fidelity").elements();
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      Fidelity step;
+      if (nodes[i].has("set")) {
+        for (auto& [path, node] : order_.members(nodes[i].child("set"), {"fidelity", std::to_string(i), "set"})) {
+          step.set.emplace_back(path, node.raw());
+        }
+      }
+      step.keep = nodes[i].get<double>("keep", 1);
+      if (!(step.keep > 0 && step.keep <= 1)) nodes[i].child("keep").fail("a share of more than 0 up to 1");
+      study_.fidelity.push_back(std::move(step));
+    }
+  }
+
+  void check_platform() {
+    if (study_.platform.empty() && claimed_.count("platform") == 0) {
+      root_.child("platform").fail("a platform's file, or the name of a platform of the catalogue (weft platforms)");
+    }
+  }
+
+  Node root_;
+  Order order_;
+  Study& study_;
+  std::set<std::string> claimed_;
+};
+
+}  // namespace
+
+const std::vector<StudyMember>& study_members() {
+  static const std::vector<StudyMember> kMembers = {
+      {"set", "object", "PATH: VALUE; overrides of the platform that all points have"},
+      {"collective", "object",
+       "Time a collective in place of the platform's workload: op, bytes, algorithm, type and warm_up, as the options "
+       "of weft collective"},
+      {"axes", "object",
+       "PATH: a list, or {from, to} with steps or factor, and log for steps that grow. Every combination is a point. A "
+       "path is one of a platform, of collective (collective.bytes), or platform"},
+      {"zip", "object or list of objects", "PATH: a list; those of one object go together"},
+      {"random", "object",
+       "points, seed, and ranges with PATH: a list or {from, to, log}; so many points, each with random values"},
+      {"latin_hypercube", "object",
+       "Likewise; each range is divided into as many parts as there are points, and each part has one"},
+      {"values", "object", "NAME: a number, a quantity, or what an axis can have; for expressions alone"},
+      {"derived", "object", "PATH: an expression; what follows from other values, as an override"},
+      {"constraints", "list of expressions", "Points for which one of them is 0 are left out"},
+      {"metrics", "object", "NAME: a path in summary.json, or an expression over such paths, values and metrics"},
+      {"search", "object", "Look for the best points, in place of running all"},
+      {"fidelity", "list of objects",
+       "Steps of successive halving: set with overrides, and keep, the share of points that goes on to the next one"}};
+  return kMembers;
+}
+
+bool Study::is_own(const std::string& given) const {
+  return std::find(own.begin(), own.end(), given) != own.end();
+}
+
+std::string Study::platform_file(const std::string& given) const {
+  std::error_code ignored;
+  const fs::path beside = fs::path(file).parent_path() / given;
+  if (fs::exists(beside, ignored) && !fs::is_directory(beside, ignored)) return beside.string();
+  const std::string found = platforms::find_platform(given);
+  if (fs::exists(found, ignored)) return found;
+  throw InputError(file, "platform", "a platform's file, or the name of a platform of the catalogue (weft platforms)",
+                   platforms::in_quotes(given) + ", which is neither");
+}
+
+Study read_study(const std::string& file) {
+  const std::string text = platforms::load_document(file, "a study", platforms::may_be_json);
+  const json tree = platforms::parse_own_json(text, file);
+  if (!tree.is_object()) throw InputError(file, "", "a study in JSON, an object", platforms::got_text(tree));
+  platforms::Document document = platforms::Document::from_text(text, file);
+  Study study;
+  study.file = file;
+  Reader(document.root(), text, study).read();
+  document.check_unused();
+  return study;
+}
+
+}  // namespace weft::study

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/study/study_page.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "platforms/results/pictures/svg.h"
+#include "platforms/results/report/page.h"
+#include "platforms/results/version.h"
+#include "platforms/study/page_parts.h"
+#include "platforms/study/quantity_value.h"
+#include "platforms/study/tables.h"
+
+namespace weft::study {
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+std::string study_page(const std::string& name, const std::string& database, const std::vector<Row>& rows) {
+  const std::vector<std::string> parameters = varying_parameters(rows);
+  const std::vector<std::string> metrics = metrics_of(rows);
+  ordered_json points = ordered_json::array();
+  for (const Row& row : rows) {
+    ordered_json values = ordered_json::object();
+    ordered_json numbers = ordered_json::object();
+    for (const std::string& parameter : parameters) {
+      values[parameter] = row.values.value(parameter, ordered_json());
+      const std::optional<double> number = number_of(json(values[parameter]));
+      numbers[parameter] = number ? ordered_json(*number) : ordered_json();
+    }
+    points.push_back({{"key", row.key},
+                      {"done", row.is_done},
+                      {"values", values},
+                      {"numbers", numbers},
+                      {"metrics", row.metrics},
+                      {"error", row.error}});
+  }
+  ordered_json sensitivities = ordered_json::array();
+  for (const std::string& metric : metrics) {
+    const Table table = sensitivity(rows, metric);
+    sensitivities.push_back({{"metric", metric}, {"columns", table.columns}, {"rows", table.rows}});
+  }
+  const auto failed = std::count_if(rows.begin(), rows.end(), [](const Row& row) { return !row.is_done; });
+  const ordered_json results = {{"database", database},         {"version", platforms::version_text()},
+                                {"parameters", parameters},     {"metrics", metrics},
+                                {"sensitivity", sensitivities}, {"points", points}};
+  return platforms::fill_page(
+      page::kPage, {{"title", platforms::svg_text(name) + " - Weft"},
+                    {"name", platforms::svg_text(name)},
+                    {"description", fmt::format("A study of {} points, {} of which failed.", rows.size(), failed)},
+                    {"style", platforms::page_style() + std::string(page::kStyle)},
+                    {"library", platforms::page_library()},
+                    {"script", std::string(page::kScript)},
+                    {"results", platforms::json_for_html(results)}});
+}
+
+}  // namespace weft::study

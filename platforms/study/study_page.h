@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "platforms/study/database.h"
+
+namespace weft::study {
+
+/// A page of the points of a study: their Pareto front, parallel coordinates, a heat map, what matters, and all of them
+/// in a table. It needs nothing but a browser. `database` is what it calls the file they came from.
+[[nodiscard]] std::string study_page(const std::string& name, const std::string& database,
+                                     const std::vector<Row>& rows);
+
+}  // namespace weft::study

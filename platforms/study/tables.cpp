@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/study/tables.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <set>
+
+#include "platforms/config/input_error.h"
+#include "platforms/config/text.h"
+#include "platforms/study/quantity_value.h"
+
+namespace weft::study {
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+namespace {
+
+constexpr std::size_t kShortKey = 8;
+
+std::string cell_text(const ordered_json& cell) {
+  if (cell.is_null()) return "-";
+  if (cell.is_number_float()) return fmt::format("{:.6g}", cell.get<double>());
+  if (cell.is_string()) return cell.get<std::string>();
+  return cell.dump();
+}
+
+std::vector<std::string> names_in(const std::vector<Row>& rows, ordered_json Row::*member) {
+  std::vector<std::string> names;
+  std::set<std::string> known;
+  for (const Row& row : rows) {
+    for (const auto& [name, value] : (row.*member).items()) {
+      if (known.insert(name).second) names.push_back(name);
+    }
+  }
+  return names;
+}
+
+std::optional<double> number_in(const ordered_json& object, const std::string& name) {
+  const auto found = object.find(name);
+  return found == object.end() ? std::nullopt : number_of(json(*found));
+}
+
+/// Values of a parameter in ascending order: numbers and quantities as such, then the others as text.
+struct Order {
+  bool operator()(const json& a, const json& b) const {
+    const std::optional<double> one = number_of(a);
+    const std::optional<double> other = number_of(b);
+    if (one && other && *one != *other) return *one < *other;
+    if (one.has_value() != other.has_value()) return one.has_value();
+    return a.dump() < b.dump();
+  }
+};
+
+struct Group {
+  std::string name;
+  std::vector<const Row*> rows;
+};
+
+std::vector<Group> groups_of(const std::vector<Row>& rows, const std::string& parameter) {
+  constexpr std::size_t kMostValues = 12;
+  constexpr std::size_t kParts = 4;
+  std::map<json, std::vector<const Row*>, Order> by_value;
+  for (const Row& row : rows) {
+    if (row.is_done) by_value[json(row.values.value(parameter, ordered_json()))].push_back(&row);
+  }
+  std::vector<Group> groups;
+  const bool all_numbers =
+      std::all_of(by_value.begin(), by_value.end(), [](const auto& each) { return number_of(each.first).has_value(); });
+  if (by_value.size() <= kMostValues || !all_numbers) {
+    for (auto& [value, members] : by_value) groups.push_back({cell_text(value), std::move(members)});
+    return groups;
+  }
+  std::vector<std::pair<std::string, const Row*>> ascending;
+  for (const auto& [value, members] : by_value) {
+    for (const Row* const row : members) ascending.emplace_back(cell_text(value), row);
+  }
+  for (std::size_t part = 0; part < kParts; ++part) {
+    const std::size_t from = part * ascending.size() / kParts;
+    const std::size_t to = (part + 1) * ascending.size() / kParts;
+    Group group{ascending[from].first + " to " + ascending[to - 1].first, {}};
+    for (std::size_t i = from; i < to; ++i) group.rows.push_back(ascending[i].second);
+    groups.push_back(std::move(group));
+  }
+  return groups;
+}
+
+std::vector<double> numbers(const std::vector<const Row*>& rows, const std::string& metric) {
+  std::vector<double> all;
+  for (const Row* const row : rows) {
+    if (const std::optional<double> number = number_in(row->metrics, metric)) all.push_back(*number);
+  }
+  return all;
+}
+
+double mean(const std::vector<double>& all) {
+  return std::accumulate(all.begin(), all.end(), 0.0) / static_cast<double>(all.size());
+}
+
+bool is_numeric(const std::vector<Row>& rows, const std::string& metric) {
+  return std::any_of(rows.begin(), rows.end(),
+                     [&metric](const Row& row) { return number_in(row.metrics, metric).has_value(); });
+}
+
+Table points(const std::vector<Row>& rows, const std::vector<std::string>& parameters, std::size_t key) {
+  const std::vector<std::string> metrics = metrics_of(rows);
+  const bool some_failed = std::any_of(rows.begin(), rows.end(), [](const Row& row) { return !row.is_done; });
+  Table table;
+  table.columns = {"key"};
+  table.columns.insert(table.columns.end(), parameters.begin(), parameters.end());
+  table.columns.insert(table.columns.end(), metrics.begin(), metrics.end());
+  if (some_failed) table.columns.emplace_back("error");
+  for (const Row& row : rows) {
+    std::vector<ordered_json>& cells = table.rows.emplace_back();
+    cells.emplace_back(row.key.substr(0, key));
+    for (const std::string& name : parameters) cells.push_back(row.values.value(name, ordered_json()));
+    for (const std::string& name : metrics) cells.push_back(row.metrics.value(name, ordered_json()));
+    if (some_failed) cells.push_back(row.error.empty() ? ordered_json() : ordered_json(row.error));
+  }
+  return table;
+}
+
+std::string quoted(const std::string& text) {
+  const bool is_plain = !text.empty() && text.find_first_not_of(
+                                             "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                             "0123456789_-./=:,+") == std::string::npos;
+  if (is_plain) return text;
+  std::string result = "'";
+  for (const char c : text) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return result + "'";
+}
+
+/// As --set takes it, without quotes where it is no other value without them.
+std::string plain(const json& value) {
+  if (!value.is_string()) return value.dump();
+  const auto& text = value.get_ref<const std::string&>();
+  return json::accept(text) ? value.dump() : text;
+}
+
+}  // namespace
+
+std::string to_text(const Table& table, std::size_t most) {
+  std::vector<std::vector<std::string>> lines = {table.columns};
+  const std::size_t shown = std::min(most, table.rows.size());
+  for (std::size_t i = 0; i < shown; ++i) {
+    std::vector<std::string>& line = lines.emplace_back();
+    for (const ordered_json& cell : table.rows[i]) line.push_back(cell_text(cell));
+  }
+  std::string text;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    std::string line;
+    for (std::size_t c = 0; c < table.columns.size(); ++c) {
+      std::size_t width = 0;
+      for (const auto& each : lines) width = std::max(width, each[c].size());
+      const bool is_number =
+          std::any_of(table.rows.begin(), table.rows.end(), [c](const auto& row) { return row[c].is_number(); });
+      const std::string& cell = lines[i][c];
+      const std::string padding(width - cell.size(), ' ');
+      line += (c == 0 ? "" : "  ") + (is_number ? padding + cell : cell + padding);
+    }
+    text += line.erase(line.find_last_not_of(' ') + 1) + "\n";
+  }
+  if (shown < table.rows.size()) text += fmt::format("and {} more\n", table.rows.size() - shown);
+  return text;
+}
+
+std::string to_csv(const Table& table) {
+  const auto csv = [](const std::string& cell) {
+    if (cell.find_first_of(",\"\n\r") == std::string::npos) return cell;
+    std::string result = "\"";
+    for (const char c : cell) result += c == '"' ? std::string("\"\"") : std::string(1, c);
+    return result + "\"";
+  };
+  std::string text;
+  const auto add = [&](const std::vector<std::string>& cells) {
+    for (std::size_t i = 0; i < cells.size(); ++i) text += (i == 0 ? "" : ",") + csv(cells[i]);
+    text += "\n";
+  };
+  add(table.columns);
+  for (const auto& row : table.rows) {
+    std::vector<std::string> cells;
+    for (const ordered_json& cell : row) {
+      cells.push_back(cell.is_null() ? "" : cell.is_string() ? cell.get<std::string>() : cell.dump());
+    }
+    add(cells);
+  }
+  return text;
+}
+
+ordered_json to_json(const Table& table) {
+  ordered_json all = ordered_json::array();
+  for (const auto& row : table.rows) {
+    ordered_json& object = all.emplace_back(ordered_json::object());
+    for (std::size_t i = 0; i < table.columns.size(); ++i) object[table.columns[i]] = row[i];
+  }
+  return all;
+}
+
+Goal goal_of(const std::string& text, const std::string& option, const std::vector<std::string>& metrics) {
+  const std::size_t colon = text.rfind(':');
+  Goal goal{text.substr(0, colon), false};
+  if (colon != std::string::npos) {
+    const std::string end = text.substr(colon + 1);
+    if (end != "min" && end != "max") {
+      throw platforms::UsageError(option + ": expected METRIC, METRIC:min or METRIC:max, got " +
+                                  platforms::in_quotes(text));
+    }
+    goal.maximise = end == "max";
+  }
+  if (const std::string wrong = platforms::not_one_of(metrics, goal.metric); !wrong.empty()) {
+    throw platforms::UsageError(option + ": " + wrong);
+  }
+  return goal;
+}
+
+std::vector<std::string> parameters_of(const std::vector<Row>& rows) {
+  return names_in(rows, &Row::values);
+}
+
+std::vector<std::string> metrics_of(const std::vector<Row>& rows) {
+  return names_in(rows, &Row::metrics);
+}
+
+std::vector<std::string> varying_parameters(const std::vector<Row>& rows) {
+  std::vector<std::string> varying;
+  for (const std::string& name : parameters_of(rows)) {
+    const ordered_json first = rows.front().values.value(name, ordered_json());
+    const bool varies = std::any_of(rows.begin(), rows.end(),
+                                    [&](const Row& row) { return row.values.value(name, ordered_json()) != first; });
+    if (varies) varying.push_back(name);
+  }
+  return varying;
+}
+
+Table all_points(const std::vector<Row>& rows) {
+  return points(rows, varying_parameters(rows), kShortKey);
+}
+
+Table whole_points(const std::vector<Row>& rows) {
+  Table table = points(rows, parameters_of(rows), std::string::npos);
+  table.columns.insert(table.columns.end(), {"status", "digest", "version", "wall_s", "user_s", "peak_bytes"});
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const Row& row = rows[i];
+    for (ordered_json cell :
+         {ordered_json(row.is_done ? "done" : "failed"), ordered_json(row.digest), ordered_json(row.version),
+          ordered_json(row.wall_s), ordered_json(row.user_s), ordered_json(row.peak_bytes)}) {
+      table.rows[i].push_back(std::move(cell));
+    }
+  }
+  return table;
+}
+
+std::vector<Row> best_first(const std::vector<Row>& rows, const Goal& goal) {
+  std::vector<Row> best;
+  for (const Row& row : rows) {
+    if (row.is_done && number_in(row.metrics, goal.metric)) best.push_back(row);
+  }
+  std::stable_sort(best.begin(), best.end(), [&goal](const Row& a, const Row& b) {
+    const double one = *number_in(a.metrics, goal.metric);
+    const double other = *number_in(b.metrics, goal.metric);
+    return goal.maximise ? one > other : one < other;
+  });
+  return best;
+}
+
+std::vector<Row> pareto_front(const std::vector<Row>& rows, const std::vector<Goal>& goals) {
+  std::vector<Row> candidates = rows;
+  for (const Goal& goal : goals) candidates = best_first(candidates, goal);
+  candidates = best_first(candidates, goals.front());
+  // What is to be made small, by candidate.
+  std::vector<std::vector<double>> costs;
+  for (const Row& row : candidates) {
+    std::vector<double>& cost = costs.emplace_back();
+    for (const Goal& goal : goals) {
+      cost.push_back((goal.maximise ? -1 : 1) * *number_in(row.metrics, goal.metric));
+    }
+  }
+  const auto dominates = [](const std::vector<double>& a, const std::vector<double>& b) {
+    bool is_better = false;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      if (a[i] > b[i]) return false;
+      is_better = is_better || a[i] < b[i];
+    }
+    return is_better;
+  };
+  std::vector<Row> front;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    const bool is_dominated = std::any_of(costs.begin(), costs.end(),
+                                          [&](const std::vector<double>& other) { return dominates(other, costs[i]); });
+    if (!is_dominated) front.push_back(std::move(candidates[i]));
+  }
+  return front;
+}
+
+Table grouped(const std::vector<Row>& rows, const std::string& parameter) {
+  Table table;
+  table.columns = {parameter, "points"};
+  std::vector<std::string> metrics;
+  for (const std::string& metric : metrics_of(rows)) {
+    if (!is_numeric(rows, metric)) continue;
+    metrics.push_back(metric);
+    for (const char* const what : {" mean", " min", " max"}) table.columns.push_back(metric + what);
+  }
+  for (const Group& group : groups_of(rows, parameter)) {
+    std::vector<ordered_json>& cells = table.rows.emplace_back();
+    cells = {group.name, group.rows.size()};
+    for (const std::string& metric : metrics) {
+      const std::vector<double> all = numbers(group.rows, metric);
+      if (all.empty()) {
+        cells.insert(cells.end(), 3, ordered_json());
+        continue;
+      }
+      const auto [least, most] = std::minmax_element(all.begin(), all.end());
+      for (const double value : {mean(all), *least, *most}) cells.emplace_back(value);
+    }
+  }
+  return table;
+}
+
+Table sensitivity(const std::vector<Row>& rows, const std::string& metric) {
+  struct Line {
+    double change;
+    std::vector<ordered_json> cells;
+  };
+  std::vector<Line> lines;
+  for (const std::string& parameter : varying_parameters(rows)) {
+    std::vector<std::pair<double, std::string>> means;
+    double sum = 0;
+    std::size_t count = 0;
+    for (const Group& group : groups_of(rows, parameter)) {
+      const std::vector<double> all = numbers(group.rows, metric);
+      if (all.empty()) continue;
+      means.emplace_back(mean(all), group.name);
+      sum = std::accumulate(all.begin(), all.end(), sum);
+      count += all.size();
+    }
+    if (means.size() < 2) continue;
+    const auto [least, most] = std::minmax_element(means.begin(), means.end());
+    const double overall = std::abs(sum / static_cast<double>(count));
+    const double change = overall > 0 ? 100 * (most->first - least->first) / overall : 0;
+    lines.push_back({change, {parameter, change, least->second, least->first, most->second, most->first}});
+  }
+  std::stable_sort(lines.begin(), lines.end(), [](const Line& a, const Line& b) { return a.change > b.change; });
+  Table table{{"parameter", metric + " changes by %", "least at", "mean there", "most at", "mean at most"}, {}};
+  for (Line& line : lines) table.rows.push_back(std::move(line.cells));
+  return table;
+}
+
+std::string command_of(const Row& row) {
+  const json task = json(row.task);
+  const json& collective = task.at("collective");
+  std::string text = collective.is_null() ? "weft run " : "weft collective ";
+  text += quoted(task.at("platform").get<std::string>());
+  for (const json& each : task.at("overrides")) {
+    text += " --set " + quoted(each.at(0).get<std::string>() + "=" + plain(each.at(1)));
+  }
+  if (collective.is_object()) {
+    for (const char* const key : {"op", "bytes", "algorithm", "type"}) {
+      if (collective.contains(key)) text += std::string(" --") + key + " " + quoted(plain(collective[key]));
+    }
+    if (!collective.value("warm_up", true)) text += " --no-warmup";
+  } else if (task.at("steady")) {
+    text += " --steady";
+  }
+  if (task.at("data")) text += " --data";
+  return text + " --why --out point-" + row.key.substr(0, kShortKey);
+}
+
+}  // namespace weft::study

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "platforms/study/database.h"
+
+/// What people ask of the points of a study, as tables.
+namespace weft::study {
+
+struct Table {
+  std::vector<std::string> columns;
+  std::vector<std::vector<nlohmann::ordered_json>> rows;
+};
+/// Aligned, for people; of `most` rows, with a line that says how many are left out.
+[[nodiscard]] std::string to_text(const Table& table, std::size_t most = SIZE_MAX);
+[[nodiscard]] std::string to_csv(const Table& table);
+[[nodiscard]] nlohmann::ordered_json to_json(const Table& table);
+
+/// A metric, and which end of it is better.
+struct Goal {
+  std::string metric;
+  bool maximise = false;
+};
+/// "step_us" or, where more is better, "busbw:max". Throws UsageError, which begins with `option`, unless it is one of
+/// these metrics.
+[[nodiscard]] Goal goal_of(const std::string& text, const std::string& option, const std::vector<std::string>& metrics);
+
+/// Names in the order in which points have them.
+[[nodiscard]] std::vector<std::string> parameters_of(const std::vector<Row>& rows);
+[[nodiscard]] std::vector<std::string> metrics_of(const std::vector<Row>& rows);
+/// Those parameters that differ between points.
+[[nodiscard]] std::vector<std::string> varying_parameters(const std::vector<Row>& rows);
+
+/// A row for each point: its key, the parameters that differ, metrics, and, where one failed, its error.
+[[nodiscard]] Table all_points(const std::vector<Row>& rows);
+/// Every column that there is, with keys in full.
+[[nodiscard]] Table whole_points(const std::vector<Row>& rows);
+
+/// The points that are done and have the metrics, those that are best first.
+[[nodiscard]] std::vector<Row> best_first(const std::vector<Row>& rows, const Goal& goal);
+/// The points than which none is better in one goal and no worse in the others; by the first goal.
+[[nodiscard]] std::vector<Row> pareto_front(const std::vector<Row>& rows, const std::vector<Goal>& goals);
+
+/// Of each value of a parameter the number of points, and mean, least and most of each metric. Numbers of which there
+/// are many are taken in four parts of as many points.
+[[nodiscard]] Table grouped(const std::vector<Row>& rows, const std::string& parameter);
+
+/// Of each parameter how much the mean of a metric changes over its values; the parameter that matters most first.
+[[nodiscard]] Table sensitivity(const std::vector<Row>& rows, const std::string& metric);
+
+/// A command line that does the point again and keeps its critical path.
+[[nodiscard]] std::string command_of(const Row& row);
+
+}  // namespace weft::study

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// Studies that search, and studies under mpirun.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "tests/platform/study/study_cli.h"
+
+namespace weft {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using test::Ran;
+
+class SearchCli : public test::StudyCli {
+ protected:
+  /// The built modules lie beside the program.
+  static bool has(const char* module) {
+    return fs::exists(fs::path(WEFT_BINARY).parent_path() / "study" / (std::string(module) + ".so"));
+  }
+};
+
+/// A grid of 24 x 12 points, of which those with y = 5 are the front: along it one goal falls as the other grows.
+constexpr const char* kFront = R"({
+  "values": {"x": {"from": 0, "to": 23, "steps": 24}, "y": {"from": 0, "to": 11, "steps": 12}},
+  "metrics": {"us": "rows.0.time_us", "one": "x + 1.5 * (y - 5)^2", "other": "23 - x + 1.5 * (y - 5)^2"},
+  "search": {"minimise": ["one", "other"], "evaluations": 96, "population": 24, "seed": SEED}
+})";
+
+/// Of points (one, other), what part of the square below (30, 30) they are better than.
+double volume(json points) {
+  constexpr double kWorst = 30;
+  std::sort(points.begin(), points.end(), [](const json& a, const json& b) { return a["one"] < b["one"]; });
+  double sum = 0;
+  double below = kWorst;
+  for (const json& point : points) {
+    const double one = point["one"];
+    const double other = point["other"];
+    if (one >= kWorst || other >= below) continue;
+    sum += (kWorst - one) * (below - other);
+    below = other;
+  }
+  return sum;
+}
+
+std::string with_seed(std::string text, int seed) {
+  return text.replace(text.find("SEED"), 4, std::to_string(seed));
+}
+
+TEST_F(SearchCli, FindsAFrontInAThirdOfTheGrid) {
+  if (!has("weft_search")) GTEST_SKIP() << "built without pagmo (Debian's package libpagmo-dev)";
+  json whole = json::array();
+  for (int x = 0; x < 24; ++x) whole.push_back({{"one", x}, {"other", 23 - x}});
+  write_study(with_seed(kFront, 1));
+  const json told = weft_json("sweep ../s.json --db s.db");
+  EXPECT_LE(told["done"], 96);
+  const json front = weft_json("study s.db --pareto one,other")["rows"];
+  EXPECT_GE(volume(front), 0.95 * volume(whole)) << front;
+  // The same search once more finds all that it asks for.
+  const std::string before = stored("s.db");
+  const json again = weft_json("sweep ../s.json --db s.db");
+  EXPECT_EQ(again["done"], 0);
+  EXPECT_EQ(again["before"], told["done"]);
+  EXPECT_EQ(stored("s.db"), before);
+}
+
+/// A search that was ended goes on as if it had not been.
+TEST_F(SearchCli, GoesOnAsTheSameSearch) {
+  if (!has("weft_search")) GTEST_SKIP() << "built without pagmo (Debian's package libpagmo-dev)";
+  std::string shorter = with_seed(kFront, 3);
+  shorter.replace(shorter.find("96"), 2, "40");
+  write_study(shorter);
+  ASSERT_EQ(weft("sweep ../s.json --db whole.db").code, 0);
+  EXPECT_EQ(query("whole.db", "SELECT count(*) FROM points"), "40\n");
+  run("timeout -s KILL 0.7 " WEFT_BINARY " sweep ../s.json --db s.db --jobs 1");
+  ASSERT_EQ(weft("sweep ../s.json --db s.db").code, 0);
+  EXPECT_EQ(stored("s.db"), stored("whole.db"));
+}
+
+TEST_F(SearchCli, OtherMethodsRun) {
+  if (!has("weft_search")) GTEST_SKIP() << "built without pagmo (Debian's package libpagmo-dev)";
+  for (const char* const method : {"moead", "sga", "de", "annealing"}) {
+    SCOPED_TRACE(method);
+    const std::string goals = method == std::string("moead") ? R"("us", "one")" : R"("one")";
+    write_study(R"({"axes": {"fabric.link.rate": {"from": "100Gbps", "to": "400Gbps"}},
+      "values": {"x": {"from": 0, "to": 9}}, "metrics": {"us": "rows.0.time_us", "one": "us + x"},
+      "search": {"minimise": [)" +
+                goals + R"(], "evaluations": 20, "population": 8, "method": ")" + method + "\"}}");
+    const json told = weft_json(std::string("sweep ../s.json --db ") + method + ".db");
+    EXPECT_GT(told["done"], 8) << told;
+    EXPECT_LE(told["done"], 20) << told;
+  }
+}
+
+/// Each step simulates the best of the step before, and the last is what counts.
+TEST_F(SearchCli, HalvesByFidelity) {
+  write_study(R"({"axes": {"fabric.link.rate": ["100Gbps", "200Gbps", "300Gbps", "400Gbps"], "seed": [1, 2]},
+      "metrics": {"us": "rows.0.time_us"},
+      "search": {"minimise": ["us"], "method": "grid"},
+      "fidelity": [{"set": {"collective.bytes": "1KiB"}, "keep": 0.5}, {"set": {"collective.bytes": "64KiB"}, "keep": 0.5},
+                   {"set": {"collective.bytes": "1MiB"}}]})");
+  EXPECT_EQ(weft_json("sweep ../s.json --db s.db")["done"], 8 + 4 + 2);
+  const json last = weft_json("study s.db --best us")["rows"];
+  ASSERT_EQ(last.size(), 2U);
+  for (const json& row : last) EXPECT_EQ(row["fabric.link.rate"], "400Gbps");
+  EXPECT_EQ(weft_json("study s.db --all-fidelities")["rows"].size(), 14U);
+}
+
+class MpiCli : public test::StudyCli {
+ protected:
+  static constexpr const char* kRun =
+      "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout 60 mpirun --oversubscribe -n ";
+  void SetUp() override {
+    if (!fs::exists(fs::path(WEFT_BINARY).parent_path() / "study" / "weft_mpi.so")) {
+      GTEST_SKIP() << "built without MPI (Debian's packages libopenmpi-dev and openmpi-bin)";
+    }
+    if (run("command -v mpirun").code != 0) GTEST_SKIP() << "without mpirun (Debian's package openmpi-bin)";
+  }
+};
+
+TEST_F(MpiCli, ADatabaseIsThatOfOneMachine) {
+  write_study(R"({"axes": {"seed": {"from": 1, "to": 12, "steps": 12}, "nic": ["connectx-7", "connectx-77"]}})");
+  ASSERT_EQ(weft("sweep ../s.json --db whole.db").code, 0);
+  const Ran ran = run(kRun + std::string("3 " WEFT_BINARY " sweep ../s.json --db s.db"));
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(stored("s.db"), stored("whole.db"));
+  const Ran wrong = run(kRun + std::string("2 " WEFT_BINARY " sweep ../none.json"));
+  EXPECT_NE(wrong.code, 0);
+  EXPECT_NE(wrong.err.find("none.json"), std::string::npos) << wrong.err;
+}
+
+TEST_F(MpiCli, KilledItGoesOn) {
+  write_study(R"({"axes": {"seed": {"from": 1, "to": 40, "steps": 40}}})");
+  ASSERT_EQ(weft("sweep ../s.json --db whole.db").code, 0);
+  run("OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout -s KILL 2 mpirun --oversubscribe -n "
+      "3 " WEFT_BINARY " sweep ../s.json --db s.db");
+  Ran ran{};
+  // What mpirun had started ends some moments after it.
+  for (int i = 0; i < 50; ++i) {
+    ran = weft("sweep ../s.json --db s.db");
+    if (ran.code == 0) break;
+    run("sleep 0.2");
+  }
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(stored("s.db"), stored("whole.db"));
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// weft study and weft evaluate: what points say, and points that other programs ask for.
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "tests/platform/study/study_cli.h"
+
+namespace weft {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using test::Ran;
+
+/// Six points, one of which fails. The price falls where the time grows, but at 4KiB.
+class StudyTables : public test::StudyCli {
+ protected:
+  void SetUp() override {
+    write_study(R"j({"axes": {"fabric.link.rate": ["100Gbps", "200Gbps", "400Gbps"], "collective.bytes": ["64KiB", "1MiB"]},
+        "constraints": ["fabric.link.rate < 300e9 || collective.bytes > 100000"],
+        "zip": {"nic": ["connectx-7"]},
+        "metrics": {"us": "rows.0.time_us", "price": "fabric.link.rate / 1e9 * 10 + (collective.bytes < 100000 ? 5000 : 0)",
+                    "by": "rows.0.algorithm"}})j");
+    ASSERT_EQ(weft_json("sweep ../s.json --db s.db")["done"], 5);
+}
+};
+
+TEST_F(StudyTables, ShowsAllPointsAndWhatMatters) {
+  const Ran ran = weft("study s.db");
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_TRUE(ran.out.starts_with("s: 5 points, 0 of them failed\n\nkey")) << ran.out;
+  EXPECT_NE(ran.out.find("fabric.link.rate"), std::string::npos);
+  EXPECT_EQ(ran.out.find("connectx-7"), std::string::npos) << "which does not differ";
+  EXPECT_NE(ran.out.find("us changes by %"), std::string::npos);
+  EXPECT_NE(weft("study s.db --top 2").out.find("and 3 more\n"), std::string::npos);
+  EXPECT_EQ(weft("study s.db --failed").out, "no point failed\n");
+}
+
+TEST_F(StudyTables, BestAndPareto) {
+  const json best = weft_json("study s.db --best us")["rows"];
+  ASSERT_EQ(best.size(), 5U);
+  for (std::size_t i = 1; i < best.size(); ++i) EXPECT_LE(best[i - 1]["us"], best[i]["us"]);
+  const json dearest = weft_json("study s.db --best price:max")["rows"];
+  EXPECT_EQ(dearest[0]["price"], 7000.0);
+  const json front = weft_json("study s.db --pareto us,price")["rows"];
+  // Small ones are faster and dearer; of the large ones none is both faster and cheaper.
+  ASSERT_EQ(front.size(), 5U);
+  EXPECT_EQ(weft_json("study s.db --pareto us:max,price")["rows"].size(), 1U);
+}
+
+TEST_F(StudyTables, GroupsAndSensitivity) {
+  const json groups = weft_json("study s.db --group-by collective.bytes")["rows"];
+  ASSERT_EQ(groups.size(), 2U);
+  EXPECT_EQ(groups[0]["collective.bytes"], "64KiB");
+  EXPECT_EQ(groups[0]["points"], 2);
+  EXPECT_EQ(groups[0]["price min"], 6000.0);
+  EXPECT_EQ(groups[0]["price mean"], 6500.0);
+  EXPECT_EQ(groups[0]["price max"], 7000.0);
+  EXPECT_EQ(groups[1]["points"], 3);
+  const json lines = weft_json("study s.db --sensitivity us")["rows"];
+  ASSERT_EQ(lines.size(), 2U);
+  EXPECT_EQ(lines[0]["parameter"], "collective.bytes");
+  EXPECT_EQ(lines[0]["least at"], "64KiB");
+  EXPECT_GT(lines[0]["us changes by %"], lines[1]["us changes by %"]);
+}
+
+TEST_F(StudyTables, WritesCsv) {
+  EXPECT_EQ(weft("study s.db --csv t.csv").out, "wrote t.csv\n");
+  const std::string text = test::read_file(folder_ / "work" / "t.csv");
+  EXPECT_TRUE(text.starts_with("key,fabric.link.rate,collective.bytes,nic,us,price,by,status,digest,")) << text;
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 6);
+  EXPECT_EQ(weft("study s.db --csv t.csv").code, 0) << "one of its own is replaced";
+  write("work/own.csv", "a,b\n1,2\n");
+  EXPECT_EQ(weft("study s.db --csv own.csv").code, 2);
+}
+
+TEST_F(StudyTables, APointIsShownAndRepeated) {
+  const json best = weft_json("study s.db --best us")["rows"][0];
+  const Ran shown = weft("study s.db --point " + best["key"].get<std::string>());
+  EXPECT_EQ(shown.code, 0) << shown.err;
+  const std::size_t command = shown.out.find("weft collective ");
+  ASSERT_NE(command, std::string::npos) << shown.out;
+  const std::string line = shown.out.substr(command + 5, shown.out.find('\n', command) - command - 5);
+  EXPECT_NE(line.find("--why --out point-"), std::string::npos) << line;
+  EXPECT_EQ(weft_json(line)["rows"][0]["time_us"], best["us"]);
+}
+
+TEST_F(StudyTables, WhatIsWrongIsNamed) {
+  const struct {
+    const char* arguments;
+    const char* message;
+  } kBad[] = {
+      {"study none.db", "none.db: expected a database of weft sweep, got no such file"},
+      {"study s.db --best usec", "--best: expected one of us, price, by, got \"usec\""},
+      {"study s.db --best us:most", "--best: expected METRIC, METRIC:min or METRIC:max, got \"us:most\""},
+      {"study s.db --pareto us,", "--pareto: expected one of us, price, by, got \"\""},
+      {"study s.db --group-by rate", "--group-by: expected one of "},
+      {"study s.db --sensitivity rate", "--sensitivity: expected one of "},
+      {"study s.db --point zz",
+       "--point: expected the key of a point, or how one alone begins, got \"zz\", which 0 have"},
+      {"study s.db --point ''", "--point"},
+  };
+  for (const auto& bad : kBad) {
+    const Ran ran = weft(bad.arguments);
+    if (std::string(bad.arguments).ends_with("''")) continue;
+    EXPECT_EQ(ran.code, 2) << bad.arguments;
+    EXPECT_NE(ran.err.find(bad.message), std::string::npos) << ran.err;
+  }
+}
+
+class EvaluateCli : public test::StudyCli {
+ protected:
+  std::vector<json> ask(const std::string& lines, const std::string& options) {
+    write("lines", lines);
+    const Ran ran = run(WEFT_BINARY " evaluate ../small.json " + options + " < ../lines");
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    EXPECT_EQ(ran.err, "");
+    std::vector<json> answers;
+    std::istringstream text(ran.out);
+    for (std::string line; std::getline(text, line);) answers.push_back(json::parse(line));
+    return answers;
+  }
+};
+
+TEST_F(EvaluateCli, AnswersEachLineInOrder) {
+  const std::string lines =
+      "{\"collective.bytes\": \"16MiB\"}\n"
+      "not json\n"
+      "\n"
+      "[1]\n"
+      "{\"nic\": \"connectx-77\"}\n"
+      "{\"collective.bytes\": \"64KiB\", \"fabric.link.rate\": \"100Gbps\"}\n"
+      "{\"seed\": 1, \"seed\": 2}\n"
+      "{}";
+  for (const char* const jobs : {"1", "3"}) {
+    SCOPED_TRACE(jobs);
+    const std::vector<json> answers =
+        ask(lines, std::string("--op all_reduce --metric us=rows.0.time_us --metric ns='us * 1000' --jobs ") + jobs);
+    ASSERT_EQ(answers.size(), 7U);
+    EXPECT_EQ(answers[0]["ns"].get<double>(), answers[0]["us"].get<double>() * 1000);
+    EXPECT_NE(answers[1]["error"].get<std::string>().find("line 2"), std::string::npos) << answers[1];
+    EXPECT_EQ(answers[2]["error"], "line 4: expected an object of overrides, PATH: VALUE, got an array");
+    EXPECT_NE(answers[3]["error"].get<std::string>().find("line 5: nic: expected a part of kind nic"),
+              std::string::npos)
+        << answers[3];
+    EXPECT_LT(answers[4]["us"], answers[0]["us"]);
+    EXPECT_NE(answers[5]["error"].get<std::string>().find("line 7"), std::string::npos) << answers[5];
+    EXPECT_EQ(answers[6]["us"],
+              weft_json("collective ../small.json --op all_reduce --bytes 1MiB")["rows"][0]["time_us"]);
+  }
+}
+
+TEST_F(EvaluateCli, WithoutMetricsALineIsTheSummary) {
+  const std::vector<json> answers = ask("{\"workload.layers\": 2}\n", "--steady");
+  ASSERT_EQ(answers.size(), 1U);
+  EXPECT_EQ(answers[0]["simulator"]["digest"],
+            run_json("../small.json --set workload.layers=2 --steady")["simulator"]["digest"]);
+  const std::vector<json> wrong = ask("{}\n", "--metric x=nothing");
+  EXPECT_NE(wrong[0]["error"].get<std::string>().find("--metric: x: expected an axis, a value"), std::string::npos);
+}
+
+TEST_F(EvaluateCli, LimitsAreOfALine) {
+  const std::vector<json> answers =
+      ask("{\"collective.bytes\": \"64GiB\"}\n{}\n", "--op all_reduce --metric us=rows.0.time_us --time 1s");
+  EXPECT_EQ(answers[0]["error"], "it takes longer than limits.time, 1s, allows");
+  EXPECT_GT(answers[1]["us"], 0);
+}
+
+TEST_F(EvaluateCli, RefusesWrongOptions) {
+  expect_refused({"no metric", "evaluate ../small.json --metric x", {"--metric: expected NAME=TEXT, got \"x\""}});
+  expect_refused({"no path", "evaluate ../small.json --set =1", {"--set: expected NAME=TEXT"}});
+  expect_refused({"no time", "evaluate ../small.json --time 1", {"--time: expected a quantity, got \"1\""}});
+  expect_refused({"no platform", "evaluate smal", {"smal: expected a platform's file"}});
+}
+
+/// The page's example, in Python's standard library.
+TEST_F(EvaluateCli, TheExampleFindsTheBest) {
+  if (run("command -v python3").code != 0) GTEST_SKIP() << "without python3";
+  const Ran ran = run("WEFT=" WEFT_BINARY " python3 " WEFT_SOURCE_DIR "/docs/example/evaluate/search.py ../small.json");
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_NE(ran.out.find("best: "), std::string::npos) << ran.out;
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+// weft sweep: points into a database, whatever happens meanwhile.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/file.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <thread>
+
+#include "tests/platform/study/study_cli.h"
+
+namespace weft {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using test::Ran;
+
+class SweepCli : public test::StudyCli {
+ protected:
+  json sweep(const std::string& options = "") { return weft_json("sweep ../s.json --db s.db --jobs 2 " + options); }
+
+  /// In the background; its processes are a group.
+  pid_t start(const std::string& database) {
+    const pid_t pid = fork();
+    if (pid != 0) return pid;
+    setpgid(0, 0);
+    if (chdir((folder_ / "work").c_str()) != 0) _exit(127);
+    const int nothing = open("/dev/null", O_RDWR);
+    dup2(nothing, STDOUT_FILENO);
+    dup2(nothing, STDERR_FILENO);
+    execl(WEFT_BINARY, WEFT_BINARY, "sweep", "../s.json", "--db", database.c_str(), "--jobs", "2", nullptr);
+    _exit(127);
+  }
+
+  static std::vector<pid_t> children_of(pid_t parent) {
+    std::ifstream list("/proc/" + std::to_string(parent) + "/task/" + std::to_string(parent) + "/children");
+    std::vector<pid_t> children;
+    for (pid_t child = 0; list >> child;) children.push_back(child);
+    return children;
+  }
+};
+
+TEST_F(SweepCli, PointsAreSimulatedOnce) {
+  write_study(R"({"axes": {"collective.bytes": ["4KiB", "64KiB"], "seed": [1, 2]},
+      "metrics": {"us": "rows.0.time_us", "twice": "2 * us", "price": "accelerators * 30000"}})");
+  json told = sweep();
+  EXPECT_EQ(told["done"], 4);
+  EXPECT_EQ(told["failed"], 0);
+  const json of_weft = weft_json("collective ../small.json --op all_reduce --bytes 64KiB --seed 2");
+  const std::string found =
+      query("s.db",
+            "SELECT digest, json_extract(metrics, '$.us'), json_extract(metrics, '$.twice'), "
+            "json_extract(metrics, '$.price'), json_extract(result, '$.events') FROM points WHERE "
+            "json_extract(parameters, '$.\"collective.bytes\"')='64KiB' AND "
+            "json_extract(parameters, '$.seed')=2");
+  const double us = of_weft["rows"][0]["time_us"];
+  EXPECT_EQ(found, of_weft["digest"].get<std::string>() + "|" + json(us).dump() + "|" + json(2 * us).dump() +
+                       "|120000.0|" + of_weft["events"].dump() + "\n");
+  const std::string before = stored("s.db");
+  told = sweep();
+  EXPECT_EQ(told["before"], 4);
+  EXPECT_EQ(told["done"], 0);
+  EXPECT_EQ(stored("s.db"), before);
+  // A study that grows has its points, and metrics that change need no simulation.
+  write_study(R"({"axes": {"collective.bytes": ["4KiB", "64KiB"], "seed": [1, 2, 3]},
+      "metrics": {"ns": "rows.0.time_us * 1000"}})");
+  told = sweep();
+  EXPECT_EQ(told["before"], 4);
+  EXPECT_EQ(told["done"], 2);
+  EXPECT_EQ(query("s.db", "SELECT count(*) FROM points WHERE json_extract(metrics, '$.ns') > 0"), "6\n");
+}
+
+TEST_F(SweepCli, AWorkloadIsAPointToo) {
+  write_study(R"({"collective": null, "options": {"why": true}, "axes": {"workload.layers": [1, 2]},
+      "metrics": {"us": "simulated_us", "energy": "energy.total_j"}})");
+  EXPECT_EQ(sweep()["done"], 2);
+  const json run = run_json("../small.json --set workload.layers=2");
+  EXPECT_EQ(query("s.db", "SELECT digest FROM points WHERE json_extract(parameters, '$.\"workload.layers\"')=2"),
+            run["simulator"]["digest"].get<std::string>() + "\n");
+  const json point = weft_json("study s.db --point " + query("s.db", "SELECT key FROM points LIMIT 1").substr(0, 16));
+  EXPECT_TRUE(point["result"]["why"].is_object());
+  // It runs again as it stands there.
+  write("again.json", point["configuration"].dump());
+  EXPECT_EQ(run_json("../again.json")["simulator"]["digest"], point["digest"]);
+}
+
+TEST_F(SweepCli, APointThatFailsHasItsMessageAndStopsNothing) {
+  write_study(R"({"axes": {"fabric.hosts_per_leaf": [2, 3], "nic": ["connectx-7", "connectx-77"]}})");
+  json told = sweep();
+  EXPECT_EQ(told["done"], 1) << told;
+  EXPECT_EQ(told["failed"], 3);
+  const std::string errors = query("s.db", "SELECT error FROM points WHERE status='failed'");
+  EXPECT_NE(errors.find("s.json: nic: expected a part of kind nic"), std::string::npos) << errors;
+  EXPECT_NE(errors.find("hosts_per_leaf"), std::string::npos) << errors;
+  EXPECT_EQ(sweep()["before"], 4);
+  told = sweep("--retry-failed");
+  EXPECT_EQ(told["before"], 1);
+  EXPECT_EQ(told["failed"], 3);
+  const Ran ran = weft("sweep ../s.json --db s.db");
+  EXPECT_EQ(ran.code, 0);
+  EXPECT_NE(ran.out.find("failed "), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("connectx-77"), std::string::npos) << ran.out;
+}
+
+TEST_F(SweepCli, WhereNonePointIsDoneTheSweepHasFailed) {
+  write_study(R"({"axes": {"nic": ["connectx-77"]}})");
+  EXPECT_EQ(weft("sweep ../s.json --db s.db").code, 1);
+}
+
+TEST_F(SweepCli, LimitsHold) {
+  write_study(R"({"axes": {"collective.bytes": ["4KiB", "64GiB"]}, "limits": {"time": "1500ms"}})");
+  json told = sweep();
+  EXPECT_EQ(told["done"], 1);
+  EXPECT_EQ(query("s.db", "SELECT error FROM points WHERE status='failed'"),
+            "it takes longer than limits.time, 1.5s, allows\n");
+  write_study(R"({"axes": {"accelerators": [4, 8192]}, "limits": {"memory": "64MiB"}})", "m.json");
+  told = weft_json("sweep ../m.json --db m.db --jobs 1");
+  EXPECT_EQ(told["done"], 1);
+  const std::string error = query("m.db", "SELECT error FROM points WHERE status='failed'");
+  EXPECT_NE(error.find("limits.memory"), std::string::npos) << error;
+}
+
+TEST_F(SweepCli, AMetricThatIsNothingIsReported) {
+  write_study(R"({"metrics": {"us": "rows.0.time", "it": "rows", "loop": "loop + 1", "sum": "us + 1"}})");
+  const Ran ran = weft("sweep ../s.json --db s.db");
+  EXPECT_EQ(ran.code, 0);
+  EXPECT_NE(ran.err.find("s.json: metrics.us: expected an axis, a value, a metric or a field of the platform, got"),
+            std::string::npos)
+      << ran.err;
+  EXPECT_NE(ran.err.find("metrics.it: expected a path to a number or a text, got an array"), std::string::npos)
+      << ran.err;
+  EXPECT_NE(ran.err.find("metrics.loop: expected an expression that does not need its own value"), std::string::npos);
+  EXPECT_EQ(query("s.db", "SELECT metrics FROM points"), "{\"us\":null,\"it\":null,\"loop\":null,\"sum\":null}\n");
+}
+
+/// Of processes that are killed at any time the points under way are simulated once more, and nothing else is lost.
+TEST_F(SweepCli, KilledProcessesLoseNothing) {
+  write_study(R"({"axes": {"seed": {"from": 1, "to": 30, "steps": 30}, "nic": ["connectx-7", "connectx-77"]}})");
+  ASSERT_EQ(weft("sweep ../s.json --db whole.db --jobs 2").code, 0);
+  const std::string whole = stored("whole.db");
+  const char* const rounds = std::getenv("WEFT_KILLS");
+  const int kills = rounds == nullptr ? 4 : std::atoi(rounds);
+  std::srand(static_cast<unsigned>(getpid()));
+  for (int i = 0; i < kills; ++i) {
+    SCOPED_TRACE(i);
+    fs::remove(folder_ / "work" / "s.db");
+    const pid_t dealer = start("s.db");
+    std::this_thread::sleep_for(std::chrono::milliseconds(50 + std::rand() % 700));
+    const bool of_worker = i % 2 == 0;
+    if (of_worker) {
+      for (const pid_t worker : children_of(dealer)) {
+        // One that simulates, or else the worker above it.
+        const std::vector<pid_t> under = children_of(worker);
+        kill(under.empty() || std::rand() % 2 == 0 ? worker : under.front(), SIGKILL);
+      }
+    } else {
+      kill(dealer, SIGKILL);
+    }
+    int status = 0;
+    waitpid(dealer, &status, 0);
+    if (of_worker) {
+      EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+    }
+    const Ran ran = weft("sweep ../s.json --db s.db --jobs 2");
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    EXPECT_EQ(stored("s.db"), whole);
+  }
+}
+
+TEST_F(SweepCli, ASignalKeepsWhatIsDone) {
+  write_study(R"({"axes": {"seed": {"from": 1, "to": 400, "steps": 400}}})");
+  const pid_t dealer = start("s.db");
+  const auto count = [this] {
+    return fs::exists(folder_ / "work" / "s.db") ? std::atoi(query("s.db", "SELECT count(*) FROM points").c_str()) : 0;
+  };
+  for (int i = 0; i < 500 && !fs::exists(folder_ / "work" / "s.db"); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(800));
+  kill(dealer, SIGTERM);
+  int status = 0;
+  waitpid(dealer, &status, 0);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM) << status;
+  EXPECT_GT(count(), 0);
+  EXPECT_LT(count(), 400);
+}
+
+TEST_F(SweepCli, DatabasesOfOthersAreLeftAlone) {
+  write_study(R"({"axes": {"seed": [1]}})");
+  sweep();
+  const std::string before = test::read_file(folder_ / "work" / "s.db");
+  write_study(R"({"axes": {"seed": [1]}, "name": "other"})");
+  Ran ran = weft("sweep ../s.json --db s.db");
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_EQ(ran.err,
+            "weft: s.db: expected the database of the study \"other\", got that of \"s\"; give another file by "
+            "--db\n");
+  EXPECT_EQ(test::read_file(folder_ / "work" / "s.db"), before);
+  const auto refused = [this](const std::string& name, const std::string& message) {
+    const Ran other = weft("sweep ../s.json --db " + name);
+    EXPECT_EQ(other.code, 2) << other.err;
+    EXPECT_NE(other.err.find(name + ": expected a database of weft sweep, got " + message), std::string::npos)
+        << other.err;
+  };
+  write("work/notes", "These are no points, and long enough to be of some kind.\n" + std::string(200, 'x'));
+  refused("notes", "a file of another kind");
+  refused(".", "a folder");
+  query("foreign.db", "CREATE TABLE points(key TEXT)");
+  refused("foreign.db", "one of another program");
+  query("s.db", "PRAGMA user_version=7");
+  ran = weft("sweep ../s.json --db s.db");
+  EXPECT_NE(ran.err.find("expected a database of schema 1, got one of schema 7"), std::string::npos) << ran.err;
+  ran = weft("sweep ../s.json --db none/s.db");
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_EQ(ran.err, "weft: none/s.db: cannot be written: No such file or directory\n");
+}
+
+TEST_F(SweepCli, ADatabaseThatCannotBeWrittenEndsItCleanly) {
+  write_study(R"({"axes": {"seed": {"from": 1, "to": 200, "steps": 200}}})");
+  Ran ran = run("ulimit -f 64; " WEFT_BINARY " sweep ../s.json --db s.db --jobs 2");
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_EQ(ran.err, "weft: s.db: the disk is full; the points that are done so far are stored\n");
+  EXPECT_GT(std::atoi(query("s.db", "SELECT count(*) FROM points").c_str()), 0);
+  const int held = open((folder_ / "work" / "s.db").c_str(), O_RDWR);
+  ASSERT_EQ(flock(held, LOCK_EX | LOCK_NB), 0);
+  ran = weft("sweep ../s.json --db s.db");
+  close(held);
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_EQ(ran.err, "weft: s.db: another weft sweep writes it at the moment\n");
+}
+
+}  // namespace
+}  // namespace weft
