@@ -139,7 +139,7 @@ class Causes {
  private:
   static constexpr std::uint32_t kNone = UINT32_MAX;
   static constexpr std::size_t kMarks = 4;
-  static constexpr std::size_t kReleases = 16;
+  static constexpr std::size_t kReleases = 64;
   static constexpr int kTogether = 4;            ///< pieces of a kernel that are looked back at
   static constexpr std::uint32_t kOfKernel = 1;  ///< of a context's number, the bit that says so
   static constexpr int kPlaceBits = 24;
@@ -210,6 +210,7 @@ class Causes {
     std::uint32_t index = free_;
     if (index != kNone) [[likely]] {
       free_ = nodes_[index].parent;
+      if (free_ != kNone) __builtin_prefetch(&nodes_[free_]);  // given back long ago, it is the next one
     } else {
       index = nodes_.append();
     }
