@@ -129,13 +129,15 @@ void Database::fail() const {
   if (code == SQLITE_NOTADB) {
     throw UsageError(file_ + ": expected a database of weft sweep, got a file of another kind");
   }
-  const int system = sqlite3_system_errno(handle_);
-  if (code == SQLITE_FULL || (code == SQLITE_IOERR && (system == ENOSPC || system == EDQUOT || system == EFBIG))) {
+  if (code == SQLITE_FULL) {
     throw DatabaseError(file_ + ": the disk is full; the points that are done so far are stored");
   }
   if (code == SQLITE_BUSY) {
     throw DatabaseError(file_ + ": another program has it locked for more than " + std::to_string(kBusySeconds) +
                         " s; the points that are done so far are stored");
+  }
+  if (code == SQLITE_IOERR) {
+    throw DatabaseError(file_ + ": cannot be written: disk I/O error; the points that are done so far are stored");
   }
   throw DatabaseError(file_ + ": " + sqlite3_errmsg(handle_));
 }

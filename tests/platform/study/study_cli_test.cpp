@@ -17,13 +17,14 @@ using test::Ran;
 class StudyTables : public test::StudyCli {
  protected:
   void SetUp() override {
-    write_study(R"j({"axes": {"fabric.link.rate": ["100Gbps", "200Gbps", "400Gbps"], "collective.bytes": ["64KiB", "1MiB"]},
+    write_study(
+        R"j({"axes": {"fabric.link.rate": ["100Gbps", "200Gbps", "400Gbps"], "collective.bytes": ["64KiB", "1MiB"]},
         "constraints": ["fabric.link.rate < 300e9 || collective.bytes > 100000"],
         "zip": {"nic": ["connectx-7"]},
         "metrics": {"us": "rows.0.time_us", "price": "fabric.link.rate / 1e9 * 10 + (collective.bytes < 100000 ? 5000 : 0)",
                     "by": "rows.0.algorithm"}})j");
     ASSERT_EQ(weft_json("sweep ../s.json --db s.db")["done"], 5);
-}
+  }
 };
 
 TEST_F(StudyTables, ShowsAllPointsAndWhatMatters) {
