@@ -76,6 +76,35 @@ TEST_F(StudyTables, WritesCsv) {
   EXPECT_EQ(weft("study s.db --csv own.csv").code, 2);
 }
 
+/// In a browser without a screen, on a desk and on a phone: nothing is logged, and page_checks.js finds nothing wrong.
+TEST_F(StudyTables, WritesAPage) {
+  EXPECT_EQ(weft("study s.db --html p.html").out, "wrote p.html\n");
+  std::string page = test::read_file(folder_ / "work" / "p.html");
+  EXPECT_TRUE(page.starts_with("<!DOCTYPE html>\n"));
+  EXPECT_EQ(page.find("http://"), page.find("http://www.w3.org")) << "it fetches nothing";
+  if (run("command -v chromium").code != 0) GTEST_SKIP() << "no browser to look at pages with";
+  std::string checks = test::read_file(WEFT_SOURCE_DIR "/tests/platform/report/page_checks.js");
+  for (const char* const of_a_report : {"    checkTables();\n", "    checkFlame();\n"}) {
+    ASSERT_NE(checks.find(of_a_report), std::string::npos);
+    checks.erase(checks.find(of_a_report), std::string(of_a_report).size());
+  }
+  page.insert(page.rfind("</body>"), "<script nonce=\"weft-report\">" + checks + "</script>");
+  write("checked.html", page);
+  for (const int width : {390, 1280}) {
+    write("frame.html",
+          "<!DOCTYPE html><script>onmessage = (told) => { document.body.innerHTML = told.data; };</script>"
+          "<iframe src=\"checked.html\" height=\"900\" style=\"border:0\" width=\"" +
+              std::to_string(width) + "\"></iframe>");
+    const Ran ran =
+        run("timeout 120 chromium --headless --no-sandbox --disable-gpu --enable-logging=stderr "
+            "--virtual-time-budget=2000 --window-size=1400,1000 --dump-dom --user-data-dir=" +
+            (folder_ / "profile").string() + " file://" + (folder_ / "frame.html").string());
+    EXPECT_EQ(ran.err.find("CONSOLE"), std::string::npos) << ran.err;
+    EXPECT_NE(ran.out.find(">checked</pre>"), std::string::npos) << ran.out.substr(ran.out.find("verdict"));
+    EXPECT_NE(ran.out.find("data-sections=\"overview front parallel heat sensitivity points\""), std::string::npos);
+  }
+}
+
 TEST_F(StudyTables, APointIsShownAndRepeated) {
   const json best = weft_json("study s.db --best us")["rows"][0];
   const Ran shown = weft("study s.db --point " + best["key"].get<std::string>());

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <set>
 
-#include "platforms/study/expression.h"
-#include "platforms/study/quantity_value.h"
+#include "platforms/study/expression/expression.h"
+#include "platforms/study/expression/quantity_value.h"
 #include "tests/platform/study/study_cli.h"
 
 namespace weft {
