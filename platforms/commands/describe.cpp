@@ -19,6 +19,7 @@
 #include "platforms/jobs/platform_schema.h"
 #include "platforms/machine/machine.h"
 #include "platforms/results/write_file.h"
+#include "platforms/study/task.h"
 #include "sw/analytical/config.h"
 
 namespace weft::platforms {
@@ -117,6 +118,23 @@ int describe_names() {
   return kDone;
 }
 
+/// Members of a study, those whose keys are a user's among them.
+std::vector<FieldDoc> fields_of_study() {
+  std::vector<FieldDoc> fields = describe(study::StudyFields());
+  for (const study::StudyMember& member : study::study_members()) {
+    FieldDoc& field = fields.emplace_back();
+    field.path = member.name;
+    field.type = member.type;
+    field.doc = member.doc;
+    const auto add = [&fields](const std::vector<FieldDoc>& more) {
+      fields.insert(fields.end(), more.begin(), more.end());
+    };
+    if (member.name == std::string_view("collective")) add(describe(study::CollectiveFields(), "collective"));
+    if (member.name == std::string_view("search")) add(describe(study::SearchFields(), "search"));
+  }
+  return fields;
+}
+
 int describe_all() {
   print(
       "# Configuration reference\n\n"
@@ -135,6 +153,10 @@ int describe_all() {
     print(fmt::format("\n## workload of kind `{}`\n\n{}\n", kind.name, kind.doc));
     if (const std::vector<FieldDoc> fields = fields_of(kind); !fields.empty()) print("\n" + table(fields));
   }
+  print(
+      "\n## A study\n\nThese are no fields of a platform. `weft sweep` reads them from a file of their own "
+      "([sweeps](../architect/sweeps.md)).\n\n" +
+      table(fields_of_study()));
   print("\n## `weft memory`\n\nThese are no fields of a platform. `weft memory --set` changes them.\n\n" +
         table(describe(dram::MemoryConfig())));
   return kDone;

@@ -13,8 +13,8 @@
 #include "platforms/config/text.h"
 #include "platforms/results/version.h"
 #include "platforms/results/write_file.h"
-#include "platforms/study/study_page.h"
-#include "platforms/study/tables.h"
+#include "platforms/study/tables/study_page.h"
+#include "platforms/study/tables/tables.h"
 
 namespace weft::platforms {
 namespace {
@@ -126,6 +126,7 @@ int run(const StudyOptions& options) {
   if (!options.point.empty()) return show_point(database, options);
   std::vector<study::Row> rows = rows_of(database);
   if (!options.all_fidelities) rows = of_last_fidelity(std::move(rows));
+  rows = study::in_order(std::move(rows));
   const std::vector<std::string> metrics = study::metrics_of(rows);
   if (!options.csv.empty()) {
     ResultFiles files;

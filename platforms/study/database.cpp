@@ -7,11 +7,14 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
+#include <thread>
 
 #include "platforms/config/input_error.h"
 #include "platforms/config/text.h"
+#include "platforms/results/stopwatch.h"
 #include "platforms/study/stored_text.h"
 
 namespace weft::study {
@@ -27,6 +30,7 @@ constexpr int kSchema = 1;
 /// "weft" in the header of the file, which other programs show.
 constexpr int kApplication = 0x77656674;
 constexpr int kBusySeconds = 10;
+constexpr double kLockSeconds = 2;
 
 constexpr const char* kTables =
     "CREATE TABLE study(name TEXT NOT NULL);"
@@ -39,6 +43,18 @@ constexpr const char* kTables =
 constexpr const char* kColumns =
     "key, status, parameters, task, base, configuration, result, metrics, error, digest, version, wall_s, user_s, "
     "peak_bytes";
+
+/// A worker of a dealer that was killed may hold it for some moments more.
+bool lock_within(int file, double seconds) {
+  const platforms::Stopwatch watch;
+  while (flock(file, LOCK_EX | LOCK_NB) != 0) {
+    // A file system without such locks has none.
+    if (errno != EWOULDBLOCK) return true;
+    if (watch.seconds() > seconds) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  return true;
+}
 
 }  // namespace
 
@@ -93,7 +109,7 @@ Database::Database(std::string file, Access access, const std::string& study) : 
     // SQLite's own locks are between transactions alone.
     lock_ = open(file_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (lock_ < 0) throw UsageError(file_ + ": cannot be written: " + std::strerror(errno));
-    if (flock(lock_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    if (!lock_within(lock_, kLockSeconds)) {
       close(lock_);
       throw DatabaseError(file_ + ": another weft sweep writes it at the moment");
     }
@@ -129,13 +145,15 @@ void Database::fail() const {
   if (code == SQLITE_NOTADB) {
     throw UsageError(file_ + ": expected a database of weft sweep, got a file of another kind");
   }
-  const int system = sqlite3_system_errno(handle_);
-  if (code == SQLITE_FULL || (code == SQLITE_IOERR && (system == ENOSPC || system == EDQUOT || system == EFBIG))) {
+  if (code == SQLITE_FULL) {
     throw DatabaseError(file_ + ": the disk is full; the points that are done so far are stored");
   }
   if (code == SQLITE_BUSY) {
     throw DatabaseError(file_ + ": another program has it locked for more than " + std::to_string(kBusySeconds) +
                         " s; the points that are done so far are stored");
+  }
+  if (code == SQLITE_IOERR) {
+    throw DatabaseError(file_ + ": cannot be written: disk I/O error; the points that are done so far are stored");
   }
   throw DatabaseError(file_ + ": " + sqlite3_errmsg(handle_));
 }

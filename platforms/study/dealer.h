@@ -10,7 +10,7 @@
 #include "platforms/study/database.h"
 #include "platforms/study/metrics.h"
 #include "platforms/study/points.h"
-#include "platforms/study/workers.h"
+#include "platforms/study/workers/workers.h"
 
 namespace weft::study {
 

@@ -9,7 +9,7 @@
 
 #include "hw/core/random.h"
 #include "platforms/config/text.h"
-#include "platforms/study/quantity_value.h"
+#include "platforms/study/expression/quantity_value.h"
 #include "platforms/study/stored_text.h"
 
 namespace weft::study {

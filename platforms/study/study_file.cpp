@@ -8,7 +8,7 @@
 
 #include "platforms/config/text.h"
 #include "platforms/machine/platform.h"
-#include "platforms/study/quantity_value.h"
+#include "platforms/study/expression/quantity_value.h"
 
 namespace weft::study {
 

@@ -12,7 +12,7 @@
 #include "hw/core/fields.h"
 #include "hw/core/quantity.h"
 #include "platforms/config/document.h"
-#include "platforms/study/expression.h"
+#include "platforms/study/expression/expression.h"
 
 /// A study as a user writes it: which platforms are asked about, and what is wanted of each.
 namespace weft::study {

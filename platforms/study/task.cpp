@@ -22,24 +22,6 @@ constexpr const char* kCollectiveKey = "collective";
 /// As --steady has it.
 constexpr double kSteadyTolerance = 0.002;
 
-/// A collective as a study has it.
-struct CollectiveFields {
-  platforms::CollectiveOp op = platforms::CollectiveOp::kAllReduce;
-  std::string bytes = "1MiB";
-  std::string algorithm;
-  ElementType type = ElementType::kFp32;
-  bool warm_up = true;
-
-  template <typename Visitor>
-  void fields(Visitor&& visit) {
-    visit("op", op, "The collective");
-    visit("bytes", bytes, "Sizes of the whole buffer: 1MiB,8MiB or 1KiB:1GiB:x2");
-    visit("algorithm", algorithm, "Instead of the platform's");
-    visit("type", type, "Element type");
-    visit("warm_up", warm_up, "Run the first size once before it is measured");
-  }
-};
-
 platforms::CollectiveRequest read_collective(const Task& task, json& values) {
   json tree = {{kCollectiveKey, task.collective}};
   json& bytes = tree[kCollectiveKey]["bytes"];
@@ -60,6 +42,12 @@ platforms::CollectiveRequest read_collective(const Task& task, json& values) {
   }
   return {fields.op, fields.algorithm, fields.type,
           platforms::parse_sizes(fields.bytes, task.by + ": collective.bytes", size_of(fields.type)), fields.warm_up};
+}
+
+bool is_analytical(const Task& task) {
+  platforms::Document document(task.platform);
+  const platforms::Node root = document.root();
+  return root.has("network") && root.child("network").raw() == "analytical";
 }
 
 /// An object as paths and values, as overrides could give it.
@@ -111,6 +99,10 @@ ReadTask::ReadTask(const Task& task) : options_(task.options), values_(json::obj
   if (!task.collective.is_null()) {
     collective_ = read_collective(task, values_);
     options.by_option = platforms::options_of(*collective_, task.by + ": collective.algorithm");
+  }
+  if (is_analytical(task)) {
+    throw platforms::UsageError(task.by + ": platform: expected a machine of modules, got an analytical network, " +
+                                task.platform + ": weft run and weft collective simulate it");
   }
   std::vector<platforms::OptionValue> given;
   for (const auto& [path, value] : task.overrides) given.push_back({path, value.dump(), task.by});

@@ -27,6 +27,24 @@ struct Task {
 [[nodiscard]] nlohmann::json to_json(const Task& task);
 [[nodiscard]] Task task_of(const nlohmann::json& json);
 
+/// `collective` of a study.
+struct CollectiveFields {
+  platforms::CollectiveOp op = platforms::CollectiveOp::kAllReduce;
+  std::string bytes = "1MiB";
+  std::string algorithm;
+  ElementType type = ElementType::kFp32;
+  bool warm_up = true;
+
+  template <typename Visitor>
+  void fields(Visitor&& visit) {
+    visit("op", op, "The collective");
+    visit("bytes", bytes, "Sizes of the whole buffer: 1MiB,8MiB or 1KiB:1GiB:x2");
+    visit("algorithm", algorithm, "Instead of the platform's");
+    visit("type", type, "Element type");
+    visit("warm_up", warm_up, "Run the first size once before it is measured");
+  }
+};
+
 /// A task as it was read, before anything is built: it may be done in a process that this one forks.
 class ReadTask {
  public:

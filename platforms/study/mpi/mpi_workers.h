@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "platforms/study/mpi/mpi_api.h"
-#include "platforms/study/workers.h"
+#include "platforms/study/workers/workers.h"
 
 namespace weft::study {
 

@@ -7,8 +7,8 @@
 #include <set>
 
 #include "platforms/config/input_error.h"
+#include "platforms/study/expression/quantity_value.h"
 #include "platforms/study/module.h"
-#include "platforms/study/quantity_value.h"
 #include "platforms/study/search/engine.h"
 
 namespace weft::study {

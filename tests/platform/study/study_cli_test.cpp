@@ -17,13 +17,14 @@ using test::Ran;
 class StudyTables : public test::StudyCli {
  protected:
   void SetUp() override {
-    write_study(R"j({"axes": {"fabric.link.rate": ["100Gbps", "200Gbps", "400Gbps"], "collective.bytes": ["64KiB", "1MiB"]},
+    write_study(
+        R"j({"axes": {"fabric.link.rate": ["100Gbps", "200Gbps", "400Gbps"], "collective.bytes": ["64KiB", "1MiB"]},
         "constraints": ["fabric.link.rate < 300e9 || collective.bytes > 100000"],
         "zip": {"nic": ["connectx-7"]},
         "metrics": {"us": "rows.0.time_us", "price": "fabric.link.rate / 1e9 * 10 + (collective.bytes < 100000 ? 5000 : 0)",
                     "by": "rows.0.algorithm"}})j");
     ASSERT_EQ(weft_json("sweep ../s.json --db s.db")["done"], 5);
-}
+  }
 };
 
 TEST_F(StudyTables, ShowsAllPointsAndWhatMatters) {
@@ -73,6 +74,35 @@ TEST_F(StudyTables, WritesCsv) {
   EXPECT_EQ(weft("study s.db --csv t.csv").code, 0) << "one of its own is replaced";
   write("work/own.csv", "a,b\n1,2\n");
   EXPECT_EQ(weft("study s.db --csv own.csv").code, 2);
+}
+
+/// In a browser without a screen, on a desk and on a phone: nothing is logged, and page_checks.js finds nothing wrong.
+TEST_F(StudyTables, WritesAPage) {
+  EXPECT_EQ(weft("study s.db --html p.html").out, "wrote p.html\n");
+  std::string page = test::read_file(folder_ / "work" / "p.html");
+  EXPECT_TRUE(page.starts_with("<!DOCTYPE html>\n"));
+  EXPECT_EQ(page.find("http://"), page.find("http://www.w3.org")) << "it fetches nothing";
+  if (run("command -v chromium").code != 0) GTEST_SKIP() << "no browser to look at pages with";
+  std::string checks = test::read_file(WEFT_SOURCE_DIR "/tests/platform/report/page_checks.js");
+  for (const char* const of_a_report : {"    checkTables();\n", "    checkFlame();\n"}) {
+    ASSERT_NE(checks.find(of_a_report), std::string::npos);
+    checks.erase(checks.find(of_a_report), std::string(of_a_report).size());
+  }
+  page.insert(page.rfind("</body>"), "<script nonce=\"weft-report\">" + checks + "</script>");
+  write("checked.html", page);
+  for (const int width : {390, 1280}) {
+    write("frame.html",
+          "<!DOCTYPE html><script>onmessage = (told) => { document.body.innerHTML = told.data; };</script>"
+          "<iframe src=\"checked.html\" height=\"900\" style=\"border:0\" width=\"" +
+              std::to_string(width) + "\"></iframe>");
+    const Ran ran =
+        run("timeout 120 chromium --headless --no-sandbox --disable-gpu --enable-logging=stderr "
+            "--virtual-time-budget=2000 --window-size=1400,1000 --dump-dom --user-data-dir=" +
+            (folder_ / "profile").string() + " file://" + (folder_ / "frame.html").string());
+    EXPECT_EQ(ran.err.find("CONSOLE"), std::string::npos) << ran.err;
+    EXPECT_NE(ran.out.find(">checked</pre>"), std::string::npos) << ran.out.substr(ran.out.find("verdict"));
+    EXPECT_NE(ran.out.find("data-sections=\"overview front parallel heat sensitivity points\""), std::string::npos);
+  }
 }
 
 TEST_F(StudyTables, APointIsShownAndRepeated) {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <set>
 
-#include "platforms/study/expression.h"
-#include "platforms/study/quantity_value.h"
+#include "platforms/study/expression/expression.h"
+#include "platforms/study/expression/quantity_value.h"
 #include "tests/platform/study/study_cli.h"
 
 namespace weft {
@@ -53,9 +53,9 @@ TEST_F(StudyFile, ZipsGoTogetherAndWithAxes) {
 /// A derived value is written as the field has it, and its own values and other fields are in its expression.
 TEST_F(StudyFile, DerivedValuesFollow) {
   const json made = points(R"({"values": {"share": [0.5, 2]}, "axes": {"fabric.link.rate": ["100Gbps", "400Gbps"]},
-      "derived": {"nic.queues": "4 * share", "scale_up.port.host.rate": "fabric.link.rate * share / 8 * 8"}})");
-  EXPECT_EQ(column(made, "nic.queues"), json({2, 2, 8, 8}));
-  EXPECT_EQ(column(made, "scale_up.port.host.rate"), json({"50Gbps", "200Gbps", "200Gbps", "800Gbps"}));
+      "derived": {"accelerators": "4 * share", "nic.dma_rate": "fabric.link.rate * share"}})");
+  EXPECT_EQ(column(made, "accelerators"), json({2, 2, 8, 8}));
+  EXPECT_EQ(column(made, "nic.dma_rate"), json({"50Gbps", "200Gbps", "200Gbps", "800Gbps"}));
 }
 
 TEST_F(StudyFile, ConstraintsLeavePointsOut) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/study/quantity_value.h"
+#include "platforms/study/expression/quantity_value.h"
 
 #include <array>
 #include <cmath>

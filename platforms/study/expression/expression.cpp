@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/study/expression.h"
+#include "platforms/study/expression/expression.h"
 
 #include <muParser.h>
 
@@ -8,7 +8,7 @@
 #include <regex>
 
 #include "platforms/config/text.h"
-#include "platforms/study/quantity_value.h"
+#include "platforms/study/expression/quantity_value.h"
 
 namespace weft::study {
 

@@ -15,6 +15,11 @@ function scaleOf(column, points, range) {
 }
 function axisOf(column, scale, orient) {
   const axis = d3.svg.axis().scale(scale).orient(orient);
+  if (column.isNumeric && !column.isMetric && column.texts.length <= 12) {
+    // As they were written, with their units.
+    const texts = new Map(done.map((point) => [column.at(point), column.text(point)]));
+    return axis.tickValues([...texts.keys()].filter(isNumber)).tickFormat((value) => texts.get(value));
+  }
   return column.isNumeric ? axis.ticks(6).tickFormat(digits) : axis.tickFormat((i) => column.texts[i]);
 }
 function canvas(box, height, label) {
@@ -62,7 +67,7 @@ function drawParallel(box) {
   svg.selectAll('path.line').data(points.slice().sort((a, b) => front.has(a) - front.has(b))).enter().append('path')
     .attr('class', (p) => (front.has(p) ? 'line front' : 'line')).attr('d', path);
   all.forEach((column, i) => {
-    const axis = svg.append('g').attr('class', 'axis').attr('transform', 'translate(' + place(i) + ',0)').call(axisOf(column, scales[i], 'left').ticks(4));
+    const axis = svg.append('g').attr('class', 'axis').attr('transform', 'translate(' + place(i) + ',0)').call(axisOf(column, scales[i], 'left'));
     const short = column.name.length > 18 ? '…' + column.name.slice(-17) : column.name;
     axis.append('text').attr('y', i % 2 === 0 ? height - 36 : height - 16).attr('text-anchor', 'middle').text(short).append('title').text(column.name);
   });

@@ -11,7 +11,7 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "platforms/study/workers.h"
+#include "platforms/study/workers/workers.h"
 
 namespace weft::study {
 

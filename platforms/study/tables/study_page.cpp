@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/study/study_page.h"
+#include "platforms/study/tables/study_page.h"
 
 #include <fmt/format.h>
 
@@ -8,9 +8,9 @@
 #include "platforms/results/pictures/svg.h"
 #include "platforms/results/report/page.h"
 #include "platforms/results/version.h"
-#include "platforms/study/page_parts.h"
-#include "platforms/study/quantity_value.h"
-#include "platforms/study/tables.h"
+#include "platforms/study/expression/quantity_value.h"
+#include "platforms/study/tables/page_parts.h"
+#include "platforms/study/tables/tables.h"
 
 namespace weft::study {
 

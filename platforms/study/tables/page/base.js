@@ -8,7 +8,7 @@ function element(name, attributes, ...children) {
   Object.entries(attributes || {}).forEach(([key, value]) => {
     if (value !== null && value !== undefined) made.setAttribute(key, value);
   });
-  children.flat().forEach((child) => {
+  children.flat(Infinity).forEach((child) => {
     if (child !== null && child !== undefined) made.append(child);
   });
   return made;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/study/tables.h"
+#include "platforms/study/tables/tables.h"
 
 #include <fmt/format.h>
 
@@ -12,7 +12,7 @@
 
 #include "platforms/config/input_error.h"
 #include "platforms/config/text.h"
-#include "platforms/study/quantity_value.h"
+#include "platforms/study/expression/quantity_value.h"
 
 namespace weft::study {
 
@@ -224,6 +224,19 @@ std::vector<std::string> parameters_of(const std::vector<Row>& rows) {
 
 std::vector<std::string> metrics_of(const std::vector<Row>& rows) {
   return names_in(rows, &Row::metrics);
+}
+
+std::vector<Row> in_order(std::vector<Row> rows) {
+  const std::vector<std::string> parameters = parameters_of(rows);
+  std::stable_sort(rows.begin(), rows.end(), [&parameters](const Row& a, const Row& b) {
+    for (const std::string& name : parameters) {
+      const json one(a.values.value(name, ordered_json()));
+      const json other(b.values.value(name, ordered_json()));
+      if (one != other) return Order()(one, other);
+    }
+    return false;
+  });
+  return rows;
 }
 
 std::vector<std::string> varying_parameters(const std::vector<Row>& rows) {

@@ -32,6 +32,8 @@ struct Goal {
 /// Names in the order in which points have them.
 [[nodiscard]] std::vector<std::string> parameters_of(const std::vector<Row>& rows);
 [[nodiscard]] std::vector<std::string> metrics_of(const std::vector<Row>& rows);
+/// By their parameters, the first of them first.
+[[nodiscard]] std::vector<Row> in_order(std::vector<Row> rows);
 /// Those parameters that differ between points.
 [[nodiscard]] std::vector<std::string> varying_parameters(const std::vector<Row>& rows);
 

@@ -19,7 +19,7 @@
 
 #include "platforms/results/stopwatch.h"
 #include "platforms/study/stored_text.h"
-#include "platforms/study/workers.h"
+#include "platforms/study/workers/workers.h"
 
 namespace weft::study {
 
