@@ -11,6 +11,8 @@
 /// How a module's configuration describes itself. Each module has a `struct Config` whose members hold the defaults of
 /// a real part, and lists them once:
 ///
+///     using namespace weft::literals;  // 400_Gbps
+///
 ///     struct Config {
 ///       Rate rate = 400_Gbps;
 ///       int lanes = 2;
@@ -26,7 +28,9 @@
 /// another Config. hw/ knows nothing of JSON: the visitors are in platforms/config.
 namespace weft {
 
-/// Inclusive limits of a field, in counts of its unit.
+/// Inclusive limits of a field, in counts of its unit: picoseconds, bytes, bits per second, Hz, FLOPS, femtojoules and
+/// milliwatts for quantities, and the number itself for integers and doubles, which without a range are 0 or more. The
+/// limits are integers. Values of a list are each within them.
 struct Range {
   std::int64_t min = 0;
   std::int64_t max = INT64_MAX;

@@ -16,8 +16,9 @@ void check_implementation(const std::vector<std::string>& known, const std::stri
   std::string expected = "expected one of " + all + ", got " + name;
   if (name == "rtl") {
     expected +=
-        ", which the command weft has if it was built with Verilator: install the package verilator, configure and "
-        "build again";
+        ", which this program does not provide: the command weft does if Verilator was installed when it was built, "
+        "and "
+        "a program of your own provides its RTL by names of its own (docs/developer/rtl.md)";
   }
   throw ConfigError(path, expected);
 }

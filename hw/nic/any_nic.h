@@ -91,6 +91,9 @@ class AnyNic : public Verbs {
 
   [[nodiscard]] virtual const Config& config() const = 0;
   [[nodiscard]] virtual const Counters& counters() const = 0;
+  /// Counts of its own, or of its congestion control, up to now, the same names for each interface of a machine:
+  /// `summary.json` has them, added up over interfaces.
+  [[nodiscard]] virtual std::vector<std::pair<std::string, std::int64_t>> own_counts() const { return {}; }
   /// Of its link.
   [[nodiscard]] virtual const fabric::Transmitter& transmitter() const = 0;
 

@@ -31,6 +31,15 @@ double update_interval(const PcieConfig& config) {
   return std::floor((static_cast<double>(config.max_payload.count()) + kOverhead) * factor / config.lanes + delay);
 }
 
+/// Bytes of a request beside its payload: with framing, sequence number and LCRC (section 2.2), which flits do without.
+std::uint32_t request_header(const PcieConfig& config) {
+  return config.generation >= PcieConfig::kFlits ? 16 : 24;
+}
+
+std::uint32_t completion_header(const PcieConfig& config) {
+  return config.generation >= PcieConfig::kFlits ? 12 : 20;
+}
+
 }  // namespace
 
 Time Window::opens(Time now, std::int64_t ahead) {
@@ -55,12 +64,14 @@ void Window::leave(std::int64_t units, Time first, Time last) {
 }
 
 Rate HostLink::packet_rate(const PcieConfig& config) {
-  constexpr std::array<double, 5> kTransfers = {2.5e9, 5e9, 8e9, 16e9, 32e9};
-  const double coding = config.generation < 3 ? 8.0 / 10 : 128.0 / 130;
+  constexpr std::array<double, PcieConfig::kFlits> kTransfers = {2.5e9, 5e9, 8e9, 16e9, 32e9, 64e9};
+  constexpr double kFlit = 236.0 / 256;  // packets' bytes in a flit, whose others have acknowledgements and updates
+  const bool flits = config.generation >= PcieConfig::kFlits;
+  const double coding = flits ? kFlit : config.generation < 3 ? 8.0 / 10 : 128.0 / 130;
   const double raw = kTransfers[static_cast<std::size_t>(config.generation - 1)] * coding * config.lanes;
   constexpr double kUpdate = 8;          // bytes of an acknowledgement or update, with framing
   constexpr double kSkips = 4.0 / 1538;  // section 4.2.7.3
-  const double taken = 2 * kUpdate / update_interval(config) + kSkips;
+  const double taken = (flits ? 0 : 2 * kUpdate / update_interval(config)) + kSkips;
   return Rate(std::llround(raw * (1 - taken)));
 }
 
@@ -68,7 +79,8 @@ Time HostLink::passage(const Config& config, Bytes bytes) {
   const Time engine = transfer_time(bytes, config.dma_rate);
   if (config.pcie.generation == 0) return engine;
   const std::int64_t packets = bytes / config.pcie.max_payload + 1;
-  return std::max(engine, transfer_time(bytes + Bytes(kRequestHeader) * packets, packet_rate(config.pcie)));
+  return std::max(engine,
+                  transfer_time(bytes + Bytes(request_header(config.pcie)) * packets, packet_rate(config.pcie)));
 }
 
 HostLink::HostLink(const Config& config, std::uint32_t mtu)
@@ -80,6 +92,8 @@ HostLink::HostLink(const Config& config, std::uint32_t mtu)
       max_payload_(static_cast<std::uint32_t>(config.pcie.max_payload.count())),
       max_read_request_(static_cast<std::uint32_t>(config.pcie.max_read_request.count())),
       boundary_(static_cast<std::uint32_t>(config.pcie.read_completion_boundary.count())),
+      request_header_(request_header(config.pcie)),
+      completion_header_(completion_header(config.pcie)),
       time_(pcie_ ? packet_rate(config.pcie) : config.dma_rate),
       tags_(config.pcie.tags),
       credits_(config.pcie.posted_credits) {}
@@ -89,10 +103,10 @@ HostLink::Arrival HostLink::read_by_pcie(Arrival engine, Time now, const Answer&
   const std::uint32_t offset = offset_of(address);
   const std::uint32_t requests = pieces(offset, bytes, max_read_request_);
   const auto crossing = [&](std::uint32_t part) {
-    return time_(part + kCompletionHeader * pieces(offset % boundary_, part, max_payload_));
+    return time_(part + completion_header_ * pieces(offset % boundary_, part, max_payload_));
   };
   const Time asked = now + wait_to_read(now);
-  const Time asking = time_(kRequestHeader) * requests;
+  const Time asking = time_(request_header_) * requests;
   requests_free_ = std::max(requests_free_, now) + asking;
   up_free_ = std::max(up_free_, now) + asking;
   const Time length = crossing(bytes);

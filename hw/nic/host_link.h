@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 
 #include "hw/core/fields.h"
@@ -11,9 +12,14 @@
 
 namespace weft::nic {
 
-/// PCI Express between an interface and its host (PCI Express Base Specification 5.0). Generation 0: there is none, and
-/// payload crosses at `dma_rate` alone.
+/// PCI Express between an interface and its host (PCI Express Base Specification 6.0; sections are those of 5.0).
+/// Generation 0: there is none, and payload crosses at `dma_rate` alone.
 struct PcieConfig {
+  /// From this generation on the link carries flits (PAM4).
+  static constexpr int kFlits = 6;
+  /// Widths of a link (section 4.2.4).
+  static constexpr std::array kWidths = {1, 2, 4, 8, 12, 16, 32};
+
   int generation = 0;
   int lanes = 16;
   Bytes max_payload = Bytes(256);
@@ -25,7 +31,7 @@ struct PcieConfig {
   template <typename Visitor>
   void fields(Visitor&& visit) {
     visit("generation", generation, "PCI Express generation; 0: no PCI Express, only dma_rate and the latencies",
-          Range{0, 5});
+          Range{0, kFlits});
     visit("lanes", lanes, "Lanes: 1, 2, 4, 8, 12, 16 or 32", Range{1, 32});
     visit("max_payload", max_payload, "Most bytes in one write, and in one completion of a read; a power of two",
           Range{128, 4096});
@@ -74,6 +80,11 @@ class Window {
 /// and entries of completion queues among them. Its rate is what line coding, acknowledgements, flow-control updates
 /// and skips leave (Neugebauer et al., Understanding PCIe performance for end host networking, SIGCOMM 2018, section 3,
 /// with the intervals that section 3.6.2 of the specification recommends).
+///
+/// Generation 6 carries flits of 256 bytes instead: 236 of packets, 6 of acknowledgements and flow control, 8 of CRC
+/// and 6 of error correction, with no line coding (PCI-SIG, PCI Express 6.0). Packets have neither framing, sequence
+/// number nor LCRC of their own there: a header has 16 bytes, that of a completion 12. Skips are taken to be as rare as
+/// before. What error correction takes is in the latencies.
 ///
 /// Reads are non-posted: each holds a tag from its request until its data is here, so that their rate is at most tags x
 /// max_read_request in a round trip. Writes are posted: each holds a credit until memory has taken it (section 2.6),
@@ -154,25 +165,22 @@ class alignas(64) HostLink {
   /// A short write by the interface, which would be visible at `at` by all else. Returns when it is.
   Time notify(Time now, Time at, std::uint32_t bytes) {
     if (!pcie_) return at;
-    up_free_ = std::max(up_free_, now) + time_(bytes + kRequestHeader);
+    up_free_ = std::max(up_free_, now) + time_(bytes + request_header_);
     return std::max(at, up_free_ + write_latency_);
   }
   /// A short write by the host that begins at `at`. Returns when it is here. It passes the completions of reads, as
   /// posted writes may, and takes its share of the link.
   Time doorbell(Time now, Time at, std::uint32_t bytes) {
     if (!pcie_) return at;
-    const Time length = time_(bytes + kRequestHeader);
+    const Time length = time_(bytes + request_header_);
     down_free_ = std::max(down_free_, now) + length;
     return at + length;
   }
 
  private:
-  static constexpr std::uint32_t kRequestHeader = 24;
-  static constexpr std::uint32_t kCompletionHeader = 20;
-
   Arrival read_by_pcie(Arrival engine, Time now, const Answer& memory, std::uint64_t address, std::uint32_t bytes);
   [[nodiscard]] Time write_time(std::uint32_t bytes, std::uint32_t writes) const {
-    return time_(bytes + kRequestHeader * writes);
+    return time_(bytes + request_header_ * writes);
   }
   Time write_by_pcie(Time now, Time memory, std::uint64_t address, std::uint32_t bytes);
   void cross(Time now, std::uint64_t address, std::uint32_t bytes, std::uint32_t writes);
@@ -191,6 +199,8 @@ class alignas(64) HostLink {
   std::uint32_t max_payload_;
   std::uint32_t max_read_request_;
   std::uint32_t boundary_;
+  std::uint32_t request_header_;
+  std::uint32_t completion_header_;
   ByteTime time_;       ///< on the link
   Time up_free_;        ///< towards the host
   Time requests_free_;  ///< of this, by requests of reads

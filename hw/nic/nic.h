@@ -190,6 +190,7 @@ class Nic final : public AnyNic, public EventTarget {
   [[nodiscard]] const Config& config() const override { return config_; }
   [[nodiscard]] std::uint32_t end() const override { return end_; }
   [[nodiscard]] const Counters& counters() const override { return counters_; }
+  [[nodiscard]] std::vector<std::pair<std::string, std::int64_t>> own_counts() const override;
   /// At which a queue pair sends at the most, by now.
   [[nodiscard]] Rate rate(std::uint32_t queue_pair) const;
   [[nodiscard]] const fabric::Transmitter& transmitter() const override { return transmitter_; }

@@ -200,10 +200,11 @@ int show_part(const ShowOptions& options) {
   catalogue.search_first(".");
   const Part* part = catalogue.find(options.name);
   if (part == nullptr) {
+    const std::string why = catalogue.why_not(options.name);
     traces::NearestNames near(options.name);
     for (const std::string& name : catalogue.names("")) near.look_at(name);
     throw UsageError("NAME: expected a part of the catalogue (weft parts), got " + in_quotes(options.name) +
-                     near.question());
+                     (why.empty() ? near.question() : ": " + why));
   }
   const std::vector<PartField> fields = fields_of(catalogue, *part);
   check_part(*part);

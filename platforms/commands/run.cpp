@@ -240,11 +240,14 @@ int run_machine(const RunOptions& options, Platform& platform) {
     if (const std::string text = run.idle()->text(); !text.empty()) print("\n" + text + "\n");
     const ordered_json& simulator = summary["simulator"];
     print(why_told);
-    print(fmt::format("\n{:.1f} M events, {:.1f} M hops in {:.1f} s, {:.1f} s of processor time\nwrote {}{}\n",
+    std::vector<std::string> wrote = {(out / "summary.json").string()};
+    if (options.platform.why) wrote.push_back((out / "why.json").string());
+    if (options.report) wrote.push_back((out / "report.html").string());
+    if (probe) wrote.push_back(timeline.string());
+    if (waves) wrote.push_back(waves->file().string());
+    print(fmt::format("\n{:.1f} M events, {:.1f} M hops in {:.1f} s, {:.1f} s of processor time\nwrote {}\n",
                       simulator["events"].get<double>() * 1e-6, simulator["hops"].get<double>() * 1e-6,
-                      simulator["wall_s"].get<double>(), simulator["cpu_s"].get<double>(),
-                      (out / "summary.json").string(),
-                      (probe ? " and " + timeline.string() : "") + (waves ? " and " + waves->file().string() : "")));
+                      simulator["wall_s"].get<double>(), simulator["cpu_s"].get<double>(), and_list(wrote)));
   }
   return run.wrong() > 0 ? kFailed : kDone;
 }

@@ -48,21 +48,27 @@ std::vector<ResourceChange> read_changes(const std::string& text, const ordered_
   return changes;
 }
 
-/// Simulates the run with changes; its critical path's length.
-std::int64_t simulate(const std::string& config, const std::vector<ResourceChange>& changes,
-                      const ordered_json& values) {
-  const traces::Temporary folder = traces::Temporary::make_folder(fs::temp_directory_path());
-  std::vector<std::string> arguments = {
-      "run", config, "--why", "--timeline-ranks", "0", "--out", (folder.path() / "run").string()};
+/// Settings that make the changes, each.
+std::vector<ChangedSetting> settings_of(const std::vector<ResourceChange>& changes, const ordered_json& values) {
+  std::vector<ChangedSetting> all;
   for (const ResourceChange& change : changes) {
-    const auto settings = settings_of(change, values);
+    std::vector<ChangedSetting> settings = settings_of(change, values);
     if (settings.empty()) {
       throw UsageError("--verify: expected changes that settings make, and none makes " + to_text(change));
     }
-    for (const auto& [field, value] : settings) {
-      arguments.emplace_back("--set");
-      arguments.push_back(field + "=" + value);
-    }
+    for (ChangedSetting& setting : settings) all.push_back(std::move(setting));
+  }
+  return all;
+}
+
+/// Simulates the run with settings; its critical path's length.
+std::int64_t simulate(const std::string& config, const std::vector<ChangedSetting>& settings) {
+  const traces::Temporary folder = traces::Temporary::make_folder(fs::temp_directory_path());
+  std::vector<std::string> arguments = {
+      "run", config, "--why", "--timeline-ranks", "0", "--out", (folder.path() / "run").string()};
+  for (const ChangedSetting& setting : settings) {
+    arguments.emplace_back("--set");
+    arguments.push_back(setting.field + "=" + setting.value);
   }
   const ChildResult child = run_self(arguments);
   if (child.exit_code != 0) throw std::runtime_error("--verify: the run with changes failed:\n" + child.err);
@@ -84,11 +90,30 @@ ordered_json what_if(const WhyOptions& options, const RunResults& run) {
     ordered_json row = {{"what_if", text},         {"before_ps", told.before_ps}, {"estimate_ps", told.ps()},
                         {"path_ps", told.path_ps}, {"other_ps", told.other_ps},   {"other", told.other},
                         {"loose", told.is_loose}};
-    if (options.verify)
-      row["simulated_ps"] = simulate((fs::path(options.results) / "config.json").string(), changes, values);
+    if (options.verify) {
+      const std::vector<ChangedSetting> settings = settings_of(changes, values);
+      row["simulated_ps"] = simulate((fs::path(options.results) / "config.json").string(), settings);
+      ordered_json& with = row["simulated_with"] = ordered_json::array();
+      for (const ChangedSetting& setting : settings) {
+        with.push_back({{"field", setting.field}, {"value", setting.value}});
+        if (!setting.asked.empty()) with.back()["asked"] = setting.asked;
+      }
+    }
     list.push_back(std::move(row));
   }
   return list;
+}
+
+/// What was simulated, if it was less than the change asks for; else empty.
+std::string less_than_asked(const ordered_json& row) {
+  std::string fields;
+  for (const ordered_json& setting : row.value("simulated_with", ordered_json::array())) {
+    if (!setting.contains("asked")) continue;
+    fields += fmt::format("{}{}={} (not {})", fields.empty() ? "" : ", ", setting["field"].get<std::string>(),
+                          setting["value"].get<std::string>(), setting["asked"].get<std::string>());
+  }
+  if (fields.empty()) return "";
+  return wrapped(fmt::format("{} was simulated with {}.", row["what_if"].get<std::string>(), fields), 0) + "\n";
 }
 
 std::string to_text(const ordered_json& rows) {
@@ -110,6 +135,7 @@ std::string to_text(const ordered_json& rows) {
                          fmt::format("{:+.1f} %", percent(ps, simulated))});
   }
   std::string text = in_columns(lines);
+  for (const ordered_json& row : rows) text += less_than_asked(row);
   if (loose) {
     text += wrapped(
                 "\"about\": the estimate is loose. Another chain of work may then be the longest, what hides behind "

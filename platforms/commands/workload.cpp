@@ -72,6 +72,9 @@ models::Transformer read_model(const std::string& name) {
   catalogue.search_first(".");
   const std::string found = find_model(catalogue, name);
   print_warnings(remarks_of_model(name, found));
+  if (found == name && !models::model_file(name) && !is_listed_model(name)) {
+    throw UsageError("MODEL: " + not_one_of(model_names(catalogue, "transformer"), name));
+  }
   try {
     return models::named_decoder(found);
   } catch (const std::invalid_argument& error) {

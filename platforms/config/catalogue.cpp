@@ -134,6 +134,27 @@ const Part* Catalogue::find(std::string_view name) {
   return parts_.emplace(text, std::move(part)).first->second.get();
 }
 
+std::string Catalogue::why_not(std::string_view name) const {
+  if (name.empty() || name.find('/') != std::string_view::npos) return "";
+  std::vector<fs::path> folders = own_;
+  folders.insert(folders.end(), folders_.begin(), folders_.end());
+  std::error_code error;
+  for (const fs::path& folder : folders) {
+    const fs::path file = folder / (std::string(name) + ".json");
+    if (!fs::exists(file, error)) continue;
+    if (!is_name(name)) {
+      return file.string() + " is no part: the name of one has letters, digits, -, _ and . and does not begin with .";
+    }
+    if (!fs::is_regular_file(file, error)) return file.string() + " is no file";
+    const json object = load_own_json(file.string(), "a part");
+    if (!is_part(object)) {
+      return file.string() + " is no part: expected an object with kind, source and fields, got " +
+             (object.is_object() ? "another object" : got_text(object));
+    }
+  }
+  return "";
+}
+
 std::vector<std::string> Catalogue::names(std::string_view kind) {
   std::set<std::string> listed;
   std::string looked;

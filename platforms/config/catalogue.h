@@ -55,6 +55,9 @@ class Catalogue {
 
   /// Null if there is none of that name. Throws InputError if its file is malformed.
   const Part* find(std::string_view name);
+  /// Of a name for which there is no part: why the file of that name that lies in one of the folders is none. Empty if
+  /// there is no such file.
+  [[nodiscard]] std::string why_not(std::string_view name) const;
   /// Names of all parts of a kind, sorted; of every kind if it is empty. Throws UsageError that says where it looked if
   /// the catalogue has no parts at all.
   std::vector<std::string> names(std::string_view kind);

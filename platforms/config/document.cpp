@@ -149,6 +149,7 @@ void Document::put(const std::string& path, json value, const std::string& sourc
       }
       at = &(*at)[index];
     } else if (at->is_object()) {
+      if (!at->contains(key)) made_.insert_or_assign(next, source);
       at = &(*at)[key];
     } else {
       throw InputError(source, next, "a place in the platform", got_text(*at) + " at " + here);
@@ -173,8 +174,9 @@ std::string Document::file_of(std::string_view path) const {
     const auto option = source == kCommandLine ? options_.find(path) : options_.end();
     return option != options_.end() ? option->second : source;
   }
-  const auto opened = opened_.find(path);
-  return opened != opened_.end() ? opened->second : file_;
+  if (const auto opened = opened_.find(path); opened != opened_.end()) return opened->second;
+  const auto made = made_.find(path);
+  return made != made_.end() ? made->second : file_;
 }
 
 const Part* Document::part_before(const std::string& path, const std::string& name, std::string_view kind) {

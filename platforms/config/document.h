@@ -238,6 +238,8 @@ class Document {
   std::map<std::string, std::unique_ptr<const Part>, std::less<>> parts_before_;  ///< by place and name
   /// Strings that an override went below ("h100-sxm" became {"part": "h100-sxm"}).
   std::map<std::string, std::string, std::less<>> opened_;
+  /// Keys that an override made, and objects around its value.
+  std::map<std::string, std::string, std::less<>> made_;
   /// Keys asked of each object, present or not, and values that count as used whatever is in them.
   std::map<const nlohmann::json*, std::set<std::string, std::less<>>> asked_;
   std::set<const nlohmann::json*> whole_;

@@ -241,8 +241,8 @@ std::string limits_text(const Scalar& scalar, Range range) {
                         [&]<typename Tag>(Quantity<Tag>*) {
                           return range_text(range, 0, [](std::int64_t count) { return to_text(Quantity<Tag>(count)); });
                         },
-                        [&](double*) { return range_text(range, 0, number); },
-                        [&](const IntegerRef&) { return range_text(range, 0, number); },
+                        [&](double*) { return range_text(range, INT64_MIN, number); },
+                        [&](const IntegerRef&) { return range_text(range, INT64_MIN, number); },
                         [](const auto&) { return std::string(); },
                     },
                     scalar);
@@ -289,6 +289,10 @@ std::string expectation(const Scalar& scalar, Range range, const json& got) {
             using Q = Unit<Quantity<Tag>>;
             if (!got.is_string()) return usual;
             const auto& text = got.get_ref<const std::string&>();
+            if (range.min == 0 && text.starts_with('-') && parses<Q>(text.substr(1))) {
+              return std::string(Q::kName[0] == 'e' ? "an " : "a ") + Q::kName + " of at least " +
+                     in_quotes(to_text(Quantity<Tag>(0)));
+            }
             const std::size_t unit = std::min(text.size(), text.find_first_not_of("0123456789."));
             const std::string noun = std::string(Q::kName[0] == 'e' ? "an " : "a ") + Q::kName;
             if (parses<Q>(text) && !says_zero(text) && Q::kParse(text).count() == 0) {
@@ -407,6 +411,41 @@ bool assign(const Scalar& scalar, Range range, const json& value) {
                         },
                     },
                     scalar);
+}
+
+std::string within_limits(const Scalar& scalar, Range range, const std::string& text) {
+  const json value = std::visit(Overloaded{
+                                    [&]<typename Tag>(Quantity<Tag>*) { return json(text); },
+                                    [&](const auto&) { return json::parse(text, nullptr, /*allow_exceptions=*/false); },
+                                },
+                                scalar);
+  if (value.is_discarded()) return text;
+  const auto nearest = [](double number, Range limits) {
+    // The largest count is no double: what rounds to it is beyond it.
+    if (number >= static_cast<double>(limits.max)) return limits.max;
+    return std::max(limits.min, static_cast<std::int64_t>(number));
+  };
+  return std::visit(
+      Overloaded{
+          [&]<typename Tag>(Quantity<Tag>*) {
+            using Q = Unit<Quantity<Tag>>;
+            const std::size_t unit = std::min(text.size(), text.find_first_not_of("0123456789.e+-"));
+            if (!parses<Q>(text)) return parses<Q>("1" + text.substr(unit)) ? to_text(Quantity<Tag>(range.max)) : text;
+            const std::int64_t count = Q::kParse(text).count();
+            if (within(range, count) && (count > 0 || says_zero(text))) return text;
+            return to_text(Quantity<Tag>(std::clamp(count, range.min, range.max)));
+          },
+          [&](double*) {
+            const bool is_within = !value.is_number() || (value.get<double>() >= static_cast<double>(range.min) &&
+                                                          value.get<double>() <= static_cast<double>(range.max));
+            return is_within ? text : number(nearest(value.get<double>(), range));
+          },
+          [&](const IntegerRef& ref) {
+            return value.is_number() ? number(nearest(value.get<double>(), intersect(range, ref.type))) : text;
+          },
+          [&](const auto&) { return text; },
+      },
+      scalar);
 }
 
 nlohmann::ordered_json fields_to_json(const std::function<void(FieldVisitor&)>& fields) {

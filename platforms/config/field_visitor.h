@@ -32,6 +32,10 @@ double weight_of(const Scalar& scalar);
 /// Stores `value` in the member; false, and the member untouched, if it is not what `expectation` says.
 bool assign(const Scalar& scalar, Range range, const nlohmann::json& value);
 
+/// The text of the value that is nearest to `text` within the limits, as the user would write it: `text` itself if it
+/// is within them, or is no number.
+std::string within_limits(const Scalar& scalar, Range range, const std::string& text);
+
 /// One row of the configuration reference.
 struct FieldDoc {
   std::string path;

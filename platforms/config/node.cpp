@@ -354,6 +354,8 @@ const Part& Node::find_part(const Layer& layer, const std::string& name, std::st
   if (part != nullptr) {
     got += ", which is of kind " + part->kind;
     if (!part->hidden.empty()) got += " in " + part->file + ", which hides the catalogue's of that name";
+  } else if (const std::string why = catalogue.why_not(name); !why.empty()) {
+    got += ": " + why;
   } else if (constexpr std::string_view kEnding = ".json"; name.ends_with(kEnding)) {
     got += ": a part is named without " + std::string(kEnding);
   } else if (const std::string near = nearest(name, known); !near.empty()) {

@@ -11,35 +11,10 @@
 #include <variant>
 #include <vector>
 
+#include "platforms/config/find_field.h"
+
 namespace weft::platforms {
 namespace {
-
-/// Finds one field by its path.
-class Finder : public FieldVisitor {
- public:
-  explicit Finder(std::string_view path) : path_(path) {}
-
-  std::optional<Scalar> found;
-  Range range;
-
- protected:
-  void scalar(std::string_view name, std::string_view, const Scalar& member, Range limits) override {
-    if (name != path_) return;
-    found = member;
-    range = limits;
-  }
-  void nested(std::string_view name, std::string_view, std::string_view, const Fields& fields) override {
-    if (!path_.starts_with(name) || path_.size() <= name.size() || path_[name.size()] != '.') return;
-    const std::string_view outer = path_;
-    path_.remove_prefix(name.size() + 1);
-    fields(*this);
-    path_ = outer;
-  }
-  void list(std::string_view, std::string_view, const ListRef&) override {}
-
- private:
-  std::string_view path_;
-};
 
 /// The neighbours, and steps away from it in both directions: by eights to the limits, or where large values cost by
 /// twos and no further than a thousand.
@@ -122,9 +97,8 @@ class Attempts {
 
 bool is_indifferent(const std::function<void(FieldVisitor&)>& fields, std::string_view path,
                     const std::function<std::uint64_t()>& result, Extremes extremes) {
-  Finder finder(path);
-  fields(finder);
-  if (!finder.found) return false;
+  const std::optional<FoundField> field = find_field(fields, path);
+  if (!field) return false;
   const std::uint64_t usual = result();
   bool tried = false;
   bool same = true;
@@ -137,7 +111,7 @@ bool is_indifferent(const std::function<void(FieldVisitor&)>& fields, std::strin
       // Nobody could set that.
     }
   };
-  std::visit(Attempts(finder.range, extremes, attempt), *finder.found);
+  std::visit(Attempts(field->range, extremes, attempt), field->scalar);
   return tried && same;
 }
 

@@ -7,6 +7,7 @@
 #include <set>
 #include <variant>
 
+#include "hw/core/config/blame.h"
 #include "platforms/jobs/job_kind.h"
 #include "platforms/jobs/kernel_digest.h"
 #include "platforms/jobs/own_model.h"
@@ -107,7 +108,11 @@ class KfacJob final : public Job {
   void build(Machine& machine) override {
     machine_ = &machine;
     const MachineConfig& config = machine.config();
-    kfac_ = std::make_unique<Kfac>(machine.ranks(), config_, config.collectives, config.accelerator.array.compute);
+    kfac_ = blaming([this] { return "schedule " + config_.algorithm.text(); },
+                    [&] {
+                      return std::make_unique<Kfac>(machine.ranks(), config_, config.collectives,
+                                                    config.accelerator.array.compute);
+                    });
     if (config_.training.on) {
       training_ = std::make_unique<schedules::KfacTraining>(*kfac_, machine.ranks());
       training_->draw(config.seed);

@@ -5,8 +5,11 @@
 #include <filesystem>
 #include <optional>
 
+#include "platforms/config/text.h"
+#include "platforms/jobs/model_list.h"
 #include "sw/models/named_model.h"
 #include "traces/files/input_file.h"
+#include "traces/nearest_names.h"
 
 namespace weft::platforms {
 namespace {
@@ -21,14 +24,23 @@ std::optional<fs::path> find_in(const std::vector<fs::path>& folders, const fs::
   return std::nullopt;
 }
 
-bool is_listed(const std::string& name) {
+}  // namespace
+
+bool is_listed_model(const std::string& name) {
   const std::vector<std::string> networks = models::network_names();
   const std::vector<models::Transformer> transformers = models::load_transformers();
   return std::find(networks.begin(), networks.end(), name) != networks.end() ||
          std::any_of(transformers.begin(), transformers.end(), [&](const auto& model) { return model.name == name; });
 }
 
-}  // namespace
+std::vector<std::string> model_names(const Catalogue& catalogue, std::string_view kind) {
+  std::vector<std::string> names;
+  for (const ListedModel& model : list_models(catalogue)) {
+    const std::vector<std::string> kinds = model.kinds();
+    if (kind.empty() || std::find(kinds.begin(), kinds.end(), kind) != kinds.end()) names.push_back(model.name);
+  }
+  return names;
+}
 
 std::string find_model(const Catalogue& catalogue, const std::string& text) {
   if (std::optional<models::ModelFile> own = models::model_file(text)) {
@@ -57,7 +69,14 @@ std::string find_model(Platform& platform, std::string_view field, const std::st
     // With a slash it is known for a file, whatever its ending.
     if (is_there(beside)) return beside.has_parent_path() ? beside.string() : ("." / beside).string();
   }
-  return find_model(platform.document().catalogue(), text);
+  const Catalogue& catalogue = platform.document().catalogue();
+  std::string found = find_model(catalogue, text);
+  if (found != text || models::model_file(text) || is_listed_model(text)) return found;
+  const auto kind = platform.workload().get<std::string>("kind", "");
+  traces::NearestNames near(text);
+  const std::vector<std::string> names = model_names(catalogue, kind);
+  for (const std::string& name : names) near.look_at(name);
+  node.fail("one of " + join(names, ", ") + ", or a file with a model", in_quotes(text) + near.question());
 }
 
 std::vector<fs::path> files_of_model(const std::string& found) {
@@ -66,7 +85,7 @@ std::vector<fs::path> files_of_model(const std::string& found) {
 }
 
 std::vector<std::string> remarks_of_model(const std::string& text, const std::string& found) {
-  if (text == found || !is_listed(text)) return {};
+  if (text == found || !is_listed_model(text)) return {};
   return {text + " is " + found + ", not the model of that name in the catalogue"};
 }
 

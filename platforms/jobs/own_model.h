@@ -18,8 +18,15 @@ namespace weft::platforms {
 /// `catalogue` searched: a file by its path, or else the text itself.
 std::string find_model(const Catalogue& catalogue, const std::string& text);
 
-/// The same of a workload's field, which may also be relative to where the command runs if an override sets it.
+/// The same of a workload's field, which may also be relative to where the command runs if an override sets it. Throws
+/// InputError with all models that its kind of workload takes, a user's own included, for a name that none has.
 std::string find_model(Platform& platform, std::string_view field, const std::string& text);
+
+/// Names of all models, a user's own included, that workloads of a kind take; of every kind if it is empty.
+std::vector<std::string> model_names(const Catalogue& catalogue, std::string_view kind);
+
+/// Whether the catalogue has a model of that name.
+bool is_listed_model(const std::string& name);
 
 /// The file that it is read from, if there is one.
 std::vector<std::filesystem::path> files_of_model(const std::string& found);

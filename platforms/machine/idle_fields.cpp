@@ -307,6 +307,7 @@ MachineUse use_of(Machine& machine) {
                         .refuses = false,
                         .fetches = false,
                         .ahead = false,
+                        .notified = false,
                         .groups = machine.network().had_groups(),
                         .sums = false,
                         .until = machine.dispatcher().last_change(),
@@ -316,6 +317,7 @@ MachineUse use_of(Machine& machine) {
     all.refuses = all.refuses || counters.not_ready > 0;
     all.fetches = all.fetches || counters.entry_reads > 0;
     all.ahead = all.ahead || counters.held > 0 || counters.dropped > 0;
+    all.notified = all.notified || counters.notifications > 0 || counters.rate_cuts > 0;
   };
   const auto sums = [](fabric::Fabric& network) {
     for (std::size_t s = 0; s < network.switch_count(); ++s) {

@@ -29,6 +29,7 @@ struct InterfaceUse {
   bool refuses = true;         ///< somebody found no receive posted
   bool fetches = true;         ///< work requests from memory
   bool ahead = true;           ///< a packet came ahead of its turn
+  bool notified = true;        ///< of congestion
   bool groups = true;          ///< the network had some: multicast, or reductions
   bool sums = true;            ///< its switches added something up, or were to
   Time until = kNever;         ///< the run's end, after which no fault begins

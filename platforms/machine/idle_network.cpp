@@ -72,6 +72,12 @@ bool all_give(const fabric::FabricConfig& network, const InterfaceUse& use, cons
   return true;
 }
 
+bool ignores_marking(const fabric::Switch::Config& sw) {
+  const std::vector<std::string>& ignores = model_of(sw).ignores;
+  return std::any_of(ignores.begin(), ignores.end(),
+                     [](const std::string& field) { return field == "marking" || field == "marking.min"; });
+}
+
 void add_faults(IdleCollector& idle, const fabric::FabricConfig& network, const InterfaceUse& use,
                 const std::string& path) {
   bool damages = false;
@@ -133,10 +139,15 @@ void add_interface(IdleCollector& idle, const nic::NicConfig& nic, const fabric:
   idle.add(nic.reorder == Bytes(), path + ".reorder_wait", path + ".reorder is 0B");
   idle.add(!use.ahead, path + ".reorder_wait", "no packet came ahead of its turn");
   idle.add(!use.groups, path + ".group_rate", "nothing was multicast or added up in " + network_path);
-  const bool marks = network.switch_config.marking.min > Bytes();
   const nic::CongestionScheme& scheme = nic.scheme();
+  // A switch of a user's own may mark by rules of its own: whether it did is what counts.
+  const bool own_marks = ignores_marking(network.switch_config);
+  const bool marks = own_marks ? use.notified : network.switch_config.marking.min > Bytes();
   const bool unheard = scheme.notifies && !scheme.acknowledges && !marks;
-  const std::string unmarked = network_path + ".switch.marking.min is 0B";
+  const std::string unmarked = own_marks
+                                   ? network_path + ".switch.implementation is " +
+                                         network.switch_config.implementation.text() + ", and no packet came marked"
+                                   : network_path + ".switch.marking.min is 0B";
   idle.add(unheard, path + ".congestion", unmarked);
   const std::string implementation_is = path + ".implementation is " + nic.implementation.text();
   for (const std::string& field : model_of(nic).ignores) idle.add(true, path + "." + field, implementation_is);

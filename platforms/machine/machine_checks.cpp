@@ -157,7 +157,7 @@ void check_whole_elements(Bytes size, std::int64_t unit, const std::string& path
 /// What PCI Express has no other values of: widths of a link (PCI Express Base Specification 5.0, section 4.2.4), and
 /// fields of Device Control and Link Control that hold the exponent of a power of two (section 7.5.3).
 void check_pcie(const nic::PcieConfig& pcie, const std::string& path) {
-  constexpr std::array kWidths = {1, 2, 4, 8, 12, 16, 32};
+  constexpr auto& kWidths = nic::PcieConfig::kWidths;
   if (std::find(kWidths.begin(), kWidths.end(), pcie.lanes) == kWidths.end()) {
     throw ConfigError(path + ".lanes", "expected one of 1, 2, 4, 8, 12, 16 and 32, got " + std::to_string(pcie.lanes));
   }

@@ -51,6 +51,15 @@ std::string wrapped(const std::string& text, std::size_t indent) {
   return lines;
 }
 
+std::string and_list(const std::vector<std::string>& words) {
+  std::string text;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (i > 0) text += i + 1 == words.size() ? " and " : ", ";
+    text += words[i];
+  }
+  return text;
+}
+
 std::string short_number(double value) {
   if (value != 0 && std::abs(value) < 0.01) return fmt::format("{:.2e}", value);
   return fmt::format("{:.{}f}", value, std::abs(value) < 10 ? 3 : std::abs(value) < 1000 ? 2 : 0);

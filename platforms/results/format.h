@@ -18,6 +18,9 @@ std::string in_columns(const std::vector<std::vector<std::string>>& lines, std::
 /// In lines of at most a terminal's width, those that follow indented by `indent`.
 std::string wrapped(const std::string& text, std::size_t indent);
 
+/// "a", "a and b", "a, b and c"
+std::string and_list(const std::vector<std::string>& words);
+
 /// Three significant decimals, for people.
 std::string short_number(double value);
 /// The time with a unit that suits it: "1.24 ms".

@@ -67,6 +67,20 @@ void add(ordered_json& json, const nic::NicCounters& counters) {
   sum("rate_cuts", counters.rate_cuts);
 }
 
+/// Counts of a user's own.
+template <typename Module>
+void add_own(ordered_json& sums, const Module& module) {
+  for (const auto& [name, count] : module.own_counts()) {
+    if (sums.is_null()) sums = ordered_json::object();
+    sums[name] = sums.value(name, std::int64_t{0}) + count;
+  }
+}
+
+/// Those of all switches of a network.
+void add_own_of_switches(ordered_json& sums, fabric::Fabric& network) {
+  for (std::size_t s = 0; s < network.switch_count(); ++s) add_own(sums, network.switch_at(s));
+}
+
 Used used(const memory::RemoteMemory::Counters& counters, Time span) {
   return {"", share(counters.busy, span), counters.bytes};
 }
@@ -191,11 +205,7 @@ ordered_json bank_summary(Machine& machine, Time span) {
 /// Of all accelerators together.
 ordered_json own_counts(Machine& machine) {
   ordered_json counts = ordered_json::object();
-  for (int i = 0; i < machine.size(); ++i) {
-    for (const auto& [name, count] : machine.memory(i).own_counts()) {
-      counts[name] = counts.value(name, std::int64_t{0}) + count;
-    }
-  }
+  for (int i = 0; i < machine.size(); ++i) add_own(counts, machine.memory(i));
   return counts;
 }
 
@@ -365,6 +375,17 @@ ordered_json interface_summary(Machine& machine) {
   }
   ordered_json json = {{"nic", nics}};
   if (!ports.empty()) json["scale_up_port"] = ports;
+  ordered_json own = ordered_json::object();
+  for (int i = 0; i < machine.size(); ++i) {
+    add_own(own["nic"], machine.nic(i));
+    if (nic::AnyNic* port = machine.scale_up_port(i)) add_own(own["scale_up_port"], *port);
+  }
+  add_own_of_switches(own["switch"], machine.network());
+  for (std::size_t n = 0; n < machine.node_count(); ++n)
+    add_own_of_switches(own["scale_up_switch"], machine.node_network(n));
+  for (const auto& [of, counts] : own.items()) {
+    if (!counts.empty()) json[of]["own"] = counts;
+  }
   fabric::ReductionEngine::Counters engines;
   add(engines, machine.network());
   for (std::size_t n = 0; n < machine.node_count(); ++n) add(engines, machine.node_network(n));

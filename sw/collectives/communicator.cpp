@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "hw/core/cause/causes.h"
+#include "hw/core/config/blame.h"
 #include "sw/collectives/nodes.h"
 
 namespace weft::collectives {
@@ -33,6 +34,10 @@ const char* sentence_name(Operation operation) {
   return "an AllToAll";
 }
 
+std::string whose(const Algorithm& algorithm) {
+  return "collective " + algorithm.name;
+}
+
 }  // namespace
 
 Communicator::Communicator(std::vector<Rank*> ranks, const Config& config, std::string name)
@@ -48,7 +53,7 @@ Communicator::Communicator(std::vector<Rank*> ranks, const Config& config, std::
   }
   for (Rank* rank : ranks_) token_.push_back(rank->memory.allocate("barrier", 4 * ranks_.size()));
   if (const Algorithm* other = in_place_of(algorithm_, config_)) other_ = make(*other);
-  own_ = other_.group == nullptr ? make(algorithm_) : Doer{&algorithm_, make_group(algorithm_)};
+  own_ = other_.group == nullptr ? make(algorithm_) : doer(algorithm_, make_group(algorithm_));
   multicast_ = dynamic_cast<const MulticastGroup*>(own_.group.get());
   if (config.broadcast.algorithm != BroadcastAlgorithm::kAutomatic) {
     broadcast_ = std::make_unique<TreeBroadcast>(ranks_, config.broadcast,
@@ -58,7 +63,7 @@ Communicator::Communicator(std::vector<Rank*> ranks, const Config& config, std::
 
 std::unique_ptr<Group> Communicator::make_group(const Algorithm& algorithm) {
   GroupSite site{ranks_, config_, config_.sections.of(algorithm.name), name_, channels_, {}};
-  auto group = algorithm.make(site);
+  auto group = blaming([&] { return whose(algorithm); }, [&] { return algorithm.make(site); });
   if (group == nullptr && !site.remark.empty()) {
     const std::string& doer = other_.algorithm != nullptr ? other_.algorithm->name : std::string(kRingAlgorithm);
     remark_ = site.remark + ", so that " + doer + " runs in place of " + algorithm.name;
@@ -66,10 +71,14 @@ std::unique_ptr<Group> Communicator::make_group(const Algorithm& algorithm) {
   return group;
 }
 
+Communicator::Doer Communicator::doer(const Algorithm& algorithm, std::unique_ptr<Group> group) {
+  return {&algorithm, std::move(group), whose(algorithm)};
+}
+
 Communicator::Doer Communicator::make(const Algorithm& algorithm) {
-  if (auto group = make_group(algorithm)) return {&algorithm, std::move(group)};
+  if (auto group = make_group(algorithm)) return doer(algorithm, std::move(group));
   const Algorithm& rings = collectives::algorithm_of(kRingAlgorithm);
-  return {&rings, make_group(rings)};
+  return doer(rings, make_group(rings));
 }
 
 const Communicator::Doer& Communicator::doer_of_barrier() const {
@@ -142,35 +151,47 @@ std::optional<MulticastPhases> Communicator::multicast_phases(int member) const 
 }
 
 Task Communicator::allgather(int member, std::uint64_t buffer, std::uint64_t bytes, std::uint64_t granule) {
-  Group& group = begin(doer_for(Operation::kAllgather), "all_gather");
+  const Doer& doer = doer_for(Operation::kAllgather);
+  Group& group = begin(doer, "all_gather");
   const Watch::Call call(watch_.get(), member, "all_gather", bytes);
   co_await enter(member);
+  const firmware::Processor::Part part(processor_of(member), doer.whose);
   co_await group.allgather(member, buffer, even_blocks({0, bytes}, size(), granule), granule);
+  part.end();
   call.end();
 }
 
 Task Communicator::reduce_scatter(int member, std::uint64_t input, std::uint64_t output, std::uint64_t bytes,
                                   ElementType type) {
-  Group& group = begin(doer_for(Operation::kReduceScatter), "reduce_scatter");
+  const Doer& doer = doer_for(Operation::kReduceScatter);
+  Group& group = begin(doer, "reduce_scatter");
   const Watch::Call call(watch_.get(), member, "reduce_scatter", bytes);
   co_await enter(member);
+  const firmware::Processor::Part part(processor_of(member), doer.whose);
   co_await group.reduce_scatter(member, input, output, even_blocks({0, bytes}, size(), size_of(type)), type);
+  part.end();
   call.end();
 }
 
 Task Communicator::all_reduce(int member, std::uint64_t buffer, std::uint64_t bytes, ElementType type) {
-  Group& group = begin(doer_for(Operation::kAllReduce), "all_reduce");
+  const Doer& doer = doer_for(Operation::kAllReduce);
+  Group& group = begin(doer, "all_reduce");
   const Watch::Call call(watch_.get(), member, "all_reduce", bytes);
   co_await enter(member);
+  const firmware::Processor::Part part(processor_of(member), doer.whose);
   co_await group.all_reduce(member, buffer, bytes, type);
+  part.end();
   call.end();
 }
 
 Task Communicator::all_to_all(int member, std::uint64_t input, std::uint64_t output, std::uint64_t bytes) {
-  Group& group = begin(doer_for(Operation::kAllToAll), "all_to_all");
+  const Doer& doer = doer_for(Operation::kAllToAll);
+  Group& group = begin(doer, "all_to_all");
   const Watch::Call call(watch_.get(), member, "all_to_all", bytes);
   co_await enter(member);
+  const firmware::Processor::Part part(processor_of(member), doer.whose);
   co_await group.all_to_all(member, input, output, bytes);
+  part.end();
   call.end();
 }
 
@@ -196,15 +217,20 @@ Task Communicator::rooted(int member, Rooted what, int root, std::uint64_t buffe
   Group& group = begin(*doer, name_of(what));
   const Watch::Call call(watch_.get(), member, name_of(what), bytes);
   co_await enter(member);
+  const firmware::Processor::Part part(processor_of(member), doer->whose);
   co_await group.rooted(member, what, root, buffer, bytes, type);
+  part.end();
   call.end();
 }
 
 Task Communicator::barrier(int member) {
-  Group& group = begin(doer_of_barrier());
+  const Doer& doer = doer_of_barrier();
+  Group& group = begin(doer);
   const Watch::Call call(watch_.get(), member, "barrier", 0);
   co_await enter(member);
+  const firmware::Processor::Part part(processor_of(member), doer.whose);
   co_await group.barrier(member, token_[static_cast<std::size_t>(member)]);
+  part.end();
   call.end();
 }
 

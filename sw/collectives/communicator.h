@@ -84,9 +84,12 @@ class Communicator {
   struct Doer {
     const Algorithm* algorithm = nullptr;
     std::unique_ptr<Group> group;  ///< null: nobody
+    std::string whose;             ///< "collective my-ring", for messages
   };
 
-  firmware::Processor::Delay enter(int member) { return rank(member).processor->delay(config_.entry); }
+  [[nodiscard]] firmware::Processor& processor_of(int member) { return *rank(member).processor; }
+  firmware::Processor::Delay enter(int member) { return processor_of(member).delay(config_.entry); }
+  [[nodiscard]] static Doer doer(const Algorithm& algorithm, std::unique_ptr<Group> group);
   /// Rings where these ranks can have no group of the algorithm.
   [[nodiscard]] Doer make(const Algorithm& algorithm);
   [[nodiscard]] std::unique_ptr<Group> make_group(const Algorithm& algorithm);

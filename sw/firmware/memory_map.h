@@ -35,11 +35,7 @@ class MemoryMap {
   std::uint64_t allocate(const std::string& what, std::uint64_t bytes) {
     const std::uint64_t size = (bytes + 255) / 256 * 256;
     if (size > capacity_ - used_) {
-      throw OutOfMemory(what + " needs " + to_text(Bytes(static_cast<std::int64_t>(bytes))) + ", and " +
-                            to_text(Bytes(static_cast<std::int64_t>(capacity_ - used_))) + " of " +
-                            to_text(Bytes(static_cast<std::int64_t>(capacity_))) + " are free" +
-                            (path_.empty() ? "" : " (" + path_ + note_ + ")"),
-                        path_);
+      throw OutOfMemory(what + needs_text(bytes) + (path_.empty() ? "" : " (" + path_ + note_ + ")"), path_);
     }
     const std::uint64_t address = used_;
     used_ += size;
@@ -51,6 +47,9 @@ class MemoryMap {
   [[nodiscard]] std::uint64_t capacity() const { return capacity_; }
 
  private:
+  /// " needs 1.296 GiB, and 0.289 of 1 GiB are free"
+  [[nodiscard]] std::string needs_text(std::uint64_t bytes) const;
+
   std::uint64_t capacity_;
   std::uint64_t used_ = 0;
   std::string path_;

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sw/firmware/processor.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 #include <utility>
 
 #include "hw/core/annotation.h"
 #include "hw/core/cause/causes.h"
+#include "hw/core/config/blame.h"
 #include "sw/firmware/backlog.h"
 
 namespace weft::firmware {
@@ -82,6 +85,7 @@ Thread& Processor::start(std::string name, int core, Task task) {
   thread.task = std::move(task);
   thread.resume_at = thread.task.handle();
   thread.waits_for = "its start";
+  thread.whose = current_ == nullptr ? std::string_view() : current_->whose;
   if (Causes* const causes = dispatcher_.causes(); causes != nullptr)
     thread.context = causes->context(topic(thread.name));
   if (started_) wake(thread, now());
@@ -193,7 +197,7 @@ void Processor::run(Time now, Thread& thread) {
   if (dispatcher_.causes() != nullptr) [[unlikely]]
     dispatcher_.causes()->set_context(thread.context);
   spend(stall_.next(), Time());
-  thread.resume_at.resume();
+  blaming([&] { return place_of(thread); }, [&] { thread.resume_at.resume(); });
   current_ = nullptr;
   state.busy += local_ - now;
   state.core.begin(thread.id, alone_, shared_, thread.spins ? spin_share_ : Core::kNoSpin);
@@ -206,6 +210,12 @@ void Processor::run(Time now, Thread& thread) {
     thread.task = Task();
     free_threads_.push_back(&thread);
   }
+}
+
+std::string Processor::place_of(const Thread& thread) const {
+  constexpr double kMicrosecond = 1e6;
+  return fmt::format("{}{}thread {} of {}, at {:.6g} us", thread.whose, thread.whose.empty() ? "" : ", ", thread.name,
+                     name(), static_cast<double>(local_.count()) / kMicrosecond);
 }
 
 void Processor::set_alarm(const CompletionQueue& queue, Time at) {

@@ -9,7 +9,9 @@
 #include <numeric>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <tlm>
+#include <utility>
 #include <vector>
 
 #include "hw/core/dispatcher.h"
@@ -43,6 +45,7 @@ struct Thread {
   std::uint32_t context = 0;   ///< what it is about, for Causes
   const char* waits_for = "";  ///< for the report of a deadlock
   std::uint64_t detail = 0;
+  std::string_view whose;  ///< "collective my-ring": code of somebody's that it runs now; empty: of the thread itself
 };
 
 /// How a thread waits for a completion: it leaves its hardware thread and an event wakes it, or it keeps it and spins.
@@ -211,6 +214,18 @@ class Processor final : public sc_core::sc_module, public EventTarget {
   /// Lets other threads use the core until `length` from now.
   Delay delay(Time length) { return {*this, length}; }
 
+  /// Whose code the running thread runs until end(), for messages of exceptions. `whose` outlives it.
+  class Part {
+   public:
+    Part(Processor& processor, std::string_view whose)
+        : thread_(processor.running()), before_(std::exchange(thread_.whose, whose)) {}
+    void end() const { thread_.whose = before_; }
+
+   private:
+    Thread& thread_;
+    std::string_view before_;
+  };
+
   // For awaitables:
   Thread& running() { return *current_; }
   /// Records that the running thread waits; with a time, schedules its resumption.
@@ -262,6 +277,8 @@ class Processor final : public sc_core::sc_module, public EventTarget {
   CoreState& core_of(const Thread& thread) { return cores_[static_cast<std::size_t>(thread.core)]; }
   void run(Time now, Thread& thread);
   void post_run(Thread& thread, Time at);
+  /// Where it is, for messages.
+  [[nodiscard]] std::string place_of(const Thread& thread) const;
   /// As wake(), at the end of an event: where it can run now it does, without an event of its own.
   void wake_now(Time now, Thread& thread);
   void spend(Time alone, Time shared) {

@@ -6,6 +6,9 @@
 #include <string>
 #include <system_error>
 
+#include "traces/files/format_error.h"
+#include "traces/files/text_file.h"
+
 namespace weft::traces {
 
 /// Folders, and a null behind them (cmake/package_data.cpp.in).
@@ -13,8 +16,16 @@ const char* const* package_data();
 
 std::vector<std::filesystem::path> data_directories() {
   std::vector<std::filesystem::path> directories;
-  if (const char* user = std::getenv("WEFT_DATA"); user != nullptr && *user != '\0') directories.emplace_back(user);
   std::error_code error;
+  if (const char* user = std::getenv("WEFT_DATA"); user != nullptr && *user != '\0') {
+    directories.emplace_back(user);
+    if (!std::filesystem::is_directory(directories.back(), error)) {
+      const bool exists = std::filesystem::exists(directories.back(), error);
+      throw FormatError("WEFT_DATA", 0,
+                        "expected a folder, got \"" + one_line(user) + "\"" +
+                            (exists ? ", which is no folder" : ", which is not there"));
+    }
+  }
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
   if (!error) {
     directories.push_back(program.parent_path().parent_path() / "share" / "weft");

@@ -11,7 +11,7 @@ namespace weft::traces {
 /// Where Weft looks for its data files (the catalogue's platforms and parts, models, published tables), in this order:
 /// the directory that the environment variable WEFT_DATA names, `../share/weft` beside the directory of the running
 /// program, and, unless parts lie there, the package that the program was linked to: the installed one of
-/// find_package(weft), or the source tree of Weft's own build.
+/// find_package(weft), or the source tree of Weft's own build. Throws FormatError if WEFT_DATA names no directory.
 [[nodiscard]] std::vector<std::filesystem::path> data_directories();
 /// The same, for messages.
 [[nodiscard]] std::string data_directories_text();

@@ -63,6 +63,9 @@ class FifoSwitch final : public fabric::AnySwitch, public EventTarget {
     return dynamic_cast<fabric::Transmitter*>(inputs_[port].peer);
   }
   const Counters& counters() const override { return counters_; }
+  std::vector<std::pair<std::string, std::int64_t>> own_counts() const override {
+    return {{"lookups", counters_.packets - counters_.unroutable}};
+  }
   PortCounters port_counters(std::size_t port) const override { return port_counters_[port]; }
   std::int64_t waiting() const override {
     std::int64_t sum = 0;

@@ -45,6 +45,15 @@ class FieldChecker final : public FieldVisitor {
   [[nodiscard]] std::string place_of(std::string_view name) const { return path_ + "." + std::string(name); }
 
   void enter(std::string_view name) {
+    constexpr std::string_view kCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
+    const std::string got = ", got \"" + std::string(name) + "\"";
+    if (name.empty() || name.find_first_not_of(kCharacters) != std::string_view::npos) {
+      throw std::invalid_argument(path_ + ": expected names of fields of letters, digits, - and _" + got);
+    }
+    // A platform names a part there, whose fields stand below.
+    if (name == "part") {
+      throw std::invalid_argument(path_ + ": expected a field of another name than a platform has for parts" + got);
+    }
     if (names_.insert(std::string(name)).second) return;
     throw std::invalid_argument(place_of(name) + ": expected one field of this name, got two");
   }

@@ -10,8 +10,9 @@
 /// Mistakes in what a user provides that would otherwise show in a run, or never.
 namespace weft {
 
-/// Throws std::invalid_argument, which begins with the place of the field below `path`, for two fields of one name and
-/// for a default that a platform could not give.
+/// Throws std::invalid_argument, which begins with the place of the field below `path`, for two fields of one name, for
+/// a name that a platform could not set ("part", or with other characters than letters, digits, - and _), and for a
+/// default that a platform could not give.
 void check_own_fields(const std::string& path, const AnyConfig& config);
 
 /// What the `make` of the entry `name` has returned. Throws ConfigError of `path`, which names the entry, if that is

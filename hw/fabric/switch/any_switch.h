@@ -84,6 +84,9 @@ class AnySwitch : public sc_core::sc_module {
 
   [[nodiscard]] virtual const Counters& counters() const = 0;
   [[nodiscard]] virtual PortCounters port_counters(std::size_t port) const = 0;
+  /// Counts of its own up to now, the same names in the same order for each switch of a network: `summary.json` has
+  /// them, added up over switches.
+  [[nodiscard]] virtual std::vector<std::pair<std::string, std::int64_t>> own_counts() const { return {}; }
   /// Packets in its queues.
   [[nodiscard]] virtual std::int64_t waiting() const = 0;
 

@@ -6,6 +6,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "hw/core/config/any_config.h"
 #include "hw/core/config/registry.h"
@@ -46,6 +48,9 @@ class CongestionControl {
   /// How many bytes on the wire may be under way, let go and not acknowledged; one packet always may. Asked where the
   /// scheme `acknowledges`; reads do not count.
   [[nodiscard]] virtual std::int64_t window(Time /*now*/) { return INT64_MAX; }
+
+  /// Counts of its own up to now: `summary.json` has them, added up over queue pairs.
+  [[nodiscard]] virtual std::vector<std::pair<std::string, std::int64_t>> own_counts() const { return {}; }
 };
 
 /// A queue pair that is to have a CongestionControl. What it refers to outlives that.

@@ -23,7 +23,8 @@ void Nic::choose_congestion() {
 std::unique_ptr<Nic::Congestion> Nic::make_congestion() const {
   const Bytes packet(network_.wire_bytes(segment_));
   auto congestion = std::make_unique<Congestion>(
-      made(scheme_->make({config_.of_scheme(), transmitter_.rate(), packet}), "nic.congestion", scheme_->name));
+      made(scheme_->make({config_.of_scheme(), transmitter_.rate(), packet}), "nic.congestion", scheme_->name),
+      *scheme_);
   if (hears_) congestion->under_way = std::make_unique<Congestion::UnderWay>();
   return congestion;
 }
@@ -40,7 +41,7 @@ void Nic::notify_congestion(Time now, const Packet& packet) {
 Rate Nic::rate(std::uint32_t queue_pair) const {
   Congestion* congestion = pairs_[queue_pair].congestion.get();
   if (congestion == nullptr) return transmitter_.rate();
-  return congestion->control->rate(dispatcher_.now()).value_or(transmitter_.rate());
+  return congestion->rate(dispatcher_.now()).value_or(transmitter_.rate());
 }
 
 bool Nic::may_cut(Time now, std::uint32_t number) {
@@ -50,12 +51,12 @@ bool Nic::may_cut(Time now, std::uint32_t number) {
   // What it owes is no part of the window: both ends could wait for each other's.
   if (hears_ && !pair.owes() && congestion.under_way->bytes > 0) {
     const std::int64_t with_next = congestion.under_way->bytes + network_.wire_bytes(segment_);
-    if (with_next > congestion.control->window(now)) {
+    if (with_next > congestion.window(now)) {
       congestion.under_way->full = true;
       return false;
     }
   }
-  if (congestion.next <= now || !congestion.control->rate(now)) return true;
+  if (congestion.next <= now || !congestion.rate(now)) return true;
   congestion.waiting = true;
   dispatcher_.post(congestion.next, *this, kPace, number);
   return false;
@@ -65,7 +66,7 @@ void Nic::note_paced(Time now, std::uint32_t number, const Packet& packet) {
   QueuePair& pair = pairs_[number];
   Congestion& congestion = *pair.congestion;
   congestion.control->sent(now, packet.wire_bytes);
-  if (const std::optional<Rate> rate = congestion.control->rate(now)) {
+  if (const std::optional<Rate> rate = congestion.rate(now)) {
     congestion.next = std::max(now, congestion.next) + transfer_time(Bytes(packet.wire_bytes), *rate);
   }
   // Repeats and answers are not among those under way, or were before.
@@ -102,6 +103,22 @@ void Nic::note_heard(Time now, std::uint32_t number, std::uint32_t psn) {
   under_way.full = false;
   activate(number);
   arm(now, nullptr);
+}
+
+std::vector<std::pair<std::string, std::int64_t>> Nic::own_counts() const {
+  std::vector<std::pair<std::string, std::int64_t>> sums;
+  for (const QueuePair& pair : pairs_) {
+    if (pair.congestion == nullptr) continue;
+    for (const auto& [name, count] : pair.congestion->control->own_counts()) {
+      const auto known = std::find_if(sums.begin(), sums.end(), [&](const auto& sum) { return sum.first == name; });
+      if (known == sums.end()) {
+        sums.emplace_back(name, count);
+      } else {
+        known->second += count;
+      }
+    }
+  }
+  return sums;
 }
 
 void Nic::note_lost(Time now, std::uint32_t number) {

@@ -3,6 +3,8 @@
 
 #include <deque>
 #include <memory>
+#include <optional>
+#include <string>
 
 #include "hw/nic/congestion/congestion_control.h"
 #include "hw/nic/nic.h"
@@ -24,13 +26,34 @@ struct Nic::Congestion {
     bool full = false;  ///< the window has held a packet back
   };
 
-  explicit Congestion(std::unique_ptr<CongestionControl> of_pair) : control(std::move(of_pair)) {}
+  Congestion(std::unique_ptr<CongestionControl> of_pair, const CongestionScheme& of)
+      : control(std::move(of_pair)), scheme(of) {}
+
+  // What the scheme answers. A ConfigError names it for an answer that means nothing.
+  [[nodiscard]] std::optional<Rate> rate(Time now) const {
+    const std::optional<Rate> answer = control->rate(now);
+    if (answer && *answer <= Rate()) [[unlikely]]
+      fail_answer("rate() of at least 1bps, or none", to_text(*answer));
+    return answer;
+  }
+  [[nodiscard]] std::int64_t window(Time now) const {
+    const std::int64_t answer = control->window(now);
+    if (answer < 0) [[unlikely]]
+      fail_answer("window() of at least 0", std::to_string(answer));
+    return answer;
+  }
 
   std::unique_ptr<CongestionControl> control;
+  const CongestionScheme& scheme;
   Time next;                            ///< when it may cut its next packet
   bool waiting = false;                 ///< an event at that time is pending
   Time notify_from = Time();            ///< when it may notify again
   std::unique_ptr<UnderWay> under_way;  ///< null where acknowledgements are of no interest
+
+ private:
+  [[noreturn]] void fail_answer(const std::string& expected, const std::string& got) const {
+    throw ConfigError("nic.congestion", "expected of " + scheme.name + " a " + expected + ", got " + got);
+  }
 };
 
 }  // namespace weft::nic

@@ -128,11 +128,14 @@ int run_analytical(const AnalyticalRunOptions& options) {
     print_json(summary);
     return kDone;
   }
+  std::vector<std::string> wrote = {(out / "summary.json").string()};
+  if (options.report) wrote.push_back((out / "report.html").string());
+  if (probe) wrote.push_back(timeline.string());
   print(fmt::format(
       "{}: {} ends, analytical network, congestion {}\n\nfirst end done  {:>14} ns\nlast end done   {:>14} ns\n\n{}"
-      "\n{} nodes, {} messages in {:.2f} s\nwrote {}{}\n",
+      "\n{} nodes, {} messages in {:.2f} s\nwrote {}\n",
       platform.name, finish.size(), name_of(config.congestion), *first, *last, end_text(ends), replay->nodes(),
-      network->messages(), seconds, (out / "summary.json").string(), probe ? " and " + timeline.string() : ""));
+      network->messages(), seconds, and_list(wrote)));
   return kDone;
 }
 

@@ -6,11 +6,17 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <stdexcept>
+
+#include "hw/nic/host_link.h"
+#include "platforms/config/field_visitor.h"
+#include "platforms/config/find_field.h"
+#include "platforms/machine/machine.h"
 
 namespace weft::platforms {
 namespace {
@@ -48,6 +54,24 @@ std::string names() {
     if (!resource.settings.empty()) text += (text.empty() ? "" : ", ") + std::string(resource.name);
   }
   return text;
+}
+
+/// The value that the field can have which is nearest to this one.
+std::string allowed(const std::string& field, const std::string& value) {
+  MachineConfig config;
+  const auto found = find_field([&config](FieldVisitor& visitor) { config.fields(visitor); }, field);
+  if (!found) return value;
+  std::string within = within_limits(found->scalar, found->range, value);
+  if (!field.ends_with(".pcie.lanes")) return within;
+  const auto& widths = nic::PcieConfig::kWidths;
+  const auto wider = std::upper_bound(widths.begin(), widths.end(), std::stoi(within));
+  return std::to_string(*std::prev(wider));
+}
+
+/// Lanes of a link that is none.
+bool is_idle(const std::string& field, const ordered_json& values) {
+  return field.ends_with(".pcie.lanes") &&
+         value_of(values, field.substr(0, field.rfind('.')) + ".generation") == ordered_json(0);
 }
 
 double factor_in(const std::string& value, bool is_rate) {
@@ -104,21 +128,22 @@ std::string to_text(const ResourceChange& change) {
   return std::isinf(change.factor) ? name + "=inf" : fmt::format("{}=x{:.4g}", name, change.factor);
 }
 
-std::vector<std::pair<std::string, std::string>> settings_of(const ResourceChange& change, const ordered_json& values) {
-  std::vector<std::pair<std::string, std::string>> settings;
+std::vector<ChangedSetting> settings_of(const ResourceChange& change, const ordered_json& values) {
+  std::vector<ChangedSetting> settings;
   for (const Resource::Setting& setting : change.resource->settings) {
     const std::string field(setting.field);
     if (!change.field.empty() && change.field != field) continue;
     const ordered_json now = value_of(values, field);
-    if (now.is_null()) continue;
+    if (now.is_null() || is_idle(field, values)) continue;
     const auto number = number_in(now.is_string() ? now.get<std::string>() : now.dump());
     if (!number || number->value == 0) continue;
-    double factor = std::isinf(change.factor) && setting.is_rate ? kVeryMuch : change.factor;
+    const bool endless = std::isinf(change.factor) && setting.is_rate;
+    double factor = endless ? kVeryMuch : change.factor;
     if (!setting.is_rate) factor = 1 / factor;
-    const double value = number->value * factor;
-    if (now.is_number_integer() && value != std::floor(value)) continue;  // lanes, which there are no parts of
-    settings.emplace_back(
-        field, now.is_number() ? fmt::format("{:.10g}", value) : fmt::format("{:.10g}{}", value, number->unit));
+    const std::string scaled = fmt::format("{:.10g}{}", number->value * factor, number->unit);
+    std::string value = allowed(field, scaled);
+    std::string asked = endless ? "inf" : value != scaled ? scaled : "";
+    settings.push_back({field, std::move(value), std::move(asked)});
   }
   return settings;
 }

@@ -7,7 +7,6 @@
 #include <nlohmann/json_fwd.hpp>
 #include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "platforms/results/why/resources.h"
@@ -26,10 +25,18 @@ struct ResourceChange {
 [[nodiscard]] ResourceChange read_change(const std::string& text, const nlohmann::ordered_json& values);
 /// "hbm=x2", as read_change() reads it.
 [[nodiscard]] std::string to_text(const ResourceChange& change);
-/// Settings, FIELD and VALUE, that make the change, of those fields that the platform has. Empty: there are none, or
-/// they cannot be scaled so.
-[[nodiscard]] std::vector<std::pair<std::string, std::string>> settings_of(const ResourceChange& change,
-                                                                           const nlohmann::ordered_json& values);
+
+/// "FIELD=VALUE", of what makes a change.
+struct ChangedSetting {
+  std::string field;
+  std::string value;
+  std::string asked;  ///< what the change asks for, if a field cannot have it: "inf", "64"; else empty
+};
+
+/// Settings that make the change as far as the fields' limits allow it, of those fields that the platform has. Empty:
+/// there are none.
+[[nodiscard]] std::vector<ChangedSetting> settings_of(const ResourceChange& change,
+                                                      const nlohmann::ordered_json& values);
 
 /// What a run would take with changes.
 struct Foretold {

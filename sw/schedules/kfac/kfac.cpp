@@ -97,7 +97,8 @@ Kfac::Kfac(std::vector<Rank*> ranks, models::Network network, const KfacConfig& 
       layout_(ranks_, with_layers(network), config_),
       plan_(std::move(network), config_, compute, static_cast<int>(ranks_.size()), layout_),
       lag_(static_cast<std::size_t>(plan_.trainer().lag())),
-      shown_(steps_shown(plan_.trainer(), config_.steps)) {
+      shown_(steps_shown(plan_.trainer(), config_.steps)),
+      whose_("schedule " + config_.algorithm.text()) {
   connect(collectives);
   decisions_ = plan_.unmeasured();
   if (profiles()) {
@@ -184,6 +185,7 @@ void Kfac::enqueue(Member& member, const KfacStage& stage) {
 }
 
 Task Kfac::run(Member& member) {
+  const firmware::Processor::Part part(*member.rank.processor, whose_);
   if (profiles()) {
     co_await profile(member);
     if (after_profile_) std::exchange(after_profile_, nullptr)();

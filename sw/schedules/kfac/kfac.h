@@ -246,6 +246,7 @@ class Kfac {
   KfacStep rest_;
   std::size_t lag_;  ///< Trainer::lag
   KfacSpan shown_;
+  std::string whose_;  ///< for messages of exceptions
   std::deque<Position> positions_;
   Repeats repeats_;
   std::optional<KfacStepTimes> times_;  ///< where steps may be left out

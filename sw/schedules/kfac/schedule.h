@@ -142,7 +142,7 @@ void provide(Schedule schedule);
 /// Of the schedule that is configured.
 [[nodiscard]] std::unique_ptr<Trainer> trainer_of(const KfacConfig& config);
 
-// What a Trainer says. They throw std::invalid_argument that names the schedule for ranks that there are not, and for
+// What a Trainer says. They throw OwnFailure that names the schedule for ranks that there are not, and for
 // one in two groups.
 [[nodiscard]] kfac::Placement placement_of(const Trainer& trainer, std::size_t factors, int ranks);
 [[nodiscard]] std::vector<Subgroups> subgroups_of(const Trainer& trainer, int ranks);

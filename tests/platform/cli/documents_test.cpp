@@ -113,9 +113,8 @@ class Documents : public test::CliTest, public testing::WithParamInterface<Secti
 
 TEST_P(Documents, CommandsAreTakenAsTheyStand) {
   const fs::path work = folder_ / "work";
-  for (const char* folder : {"docs", "platforms"}) {
-    fs::create_directory_symlink(fs::path(WEFT_SOURCE_DIR) / folder, work / folder);
-  }
+  // An installation has docs, and no files of platforms beside it: these have names.
+  fs::create_directory_symlink(fs::path(WEFT_SOURCE_DIR) / "docs", work / "docs");
   std::ofstream(work / "weft") << "#!/bin/bash\n"
                                   "(ulimit -S -t 1; exec " WEFT_BINARY
                                   " \"$@\" 2>../err)\n"

@@ -346,7 +346,9 @@ TEST_F(KfacCli, BadNetworks) {
        "absent-file.json",
        {"workload.network: ", ": ../absent-file.json: expected a network in CSV or JSON, got no such file\n"}},
       {"no such table", "absent-file.csv", {"absent-file.csv: ", "no such file"}},
-      {"no such name", "resnet51", {"workload.network: no network 'resnet51', expected one of resnet50"}}};
+      {"no such name",
+       "resnet51",
+       {"workload.network: expected one of llama2-7b, ", "got \"resnet51\"; did you mean \"resnet50\""}}};
   for (const BadInput& bad : cases) {
     const std::string file = std::string(bad.arguments).find('.') == std::string::npos ? "" : "../";
     const Ran run = weft("run ../kfac.json --set workload.network=" + file + bad.arguments);

@@ -112,6 +112,24 @@ TEST_F(WhyCli, ForetellsAChangeAndSimulatesIt) {
   EXPECT_NE(weft("why out --advise").out.find("what more of it would save"), std::string::npos);
 }
 
+/// As far as fields can go, which is said.
+TEST_F(WhyCli, SimulatesWhatTheFieldsOfAResourceAllow) {
+  why("../two.json --set nic.pcie.generation=5 --set fabric.edges.7.link.rate=20Gbps");
+  std::string changes;
+  for (const char* name : {"compute", "hbm", "launch", "copy", "nic", "link", "cable", "switch", "firmware"}) {
+    changes += std::string(" --what-if ") + name + "=inf --what-if " + name + "=x4";
+  }
+  const Ran all = weft("why out --verify --json" + changes);
+  ASSERT_EQ(all.code, 0) << all.err;
+  for (const json& row : json::parse(all.out)) {
+    EXPECT_GT(row["simulated_ps"], 0) << row;
+    EXPECT_FALSE(row["simulated_with"].empty()) << row;
+  }
+  const Ran told = weft("why out --what-if nic=x4 --verify");
+  EXPECT_NE(told.out.find("nic=x4 was simulated with nic.pcie.lanes=32 (not 64)."), std::string::npos) << told.out;
+  EXPECT_EQ(weft("why out --what-if cable=x4 --verify").out.find("was simulated with"), std::string::npos);
+}
+
 TEST_F(WhyCli, ComparesTwoRunsWholly) {
   why("../two.json");
   weft("run --timeline-ranks 0 --out slow --why ../two.json --set fabric.edges.7.link.rate=20Gbps");

@@ -7,6 +7,8 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <stdexcept>
 #include <string>
 #include <systemc>
 #include <vector>
@@ -61,6 +63,18 @@ struct Outside {
   }
 };
 
+/// A field of that name.
+template <const char* kName>
+struct Called {
+  int value = 1;
+  template <typename Visitor>
+  void fields(Visitor&& visit) {
+    visit(kName, value, "A field");
+  }
+};
+constexpr char kPartName[] = "part";
+constexpr char kSpacedName[] = "my field";
+
 struct Faults {
   std::string fault = "none";
   template <typename Visitor>
@@ -94,6 +108,7 @@ class Faulty final : public schedules::SecondOrderTrainer {
     if (is("layer")) step.forward(999);
     for (std::size_t l = 0; l < step.layers(); ++l) step.forward(l);
     for (std::size_t l = step.layers(); l-- > 0;) step.backward(l);
+    if (is("throws")) throw std::runtime_error("I quit");
     if (is("within")) return step.send_gradients(2);
     if (is("slot")) return step.start_average(3);
     if (is("root")) {
@@ -130,6 +145,36 @@ class Forgetful final : public collectives::Group {
 
  private:
   collectives::Mesh mesh_;
+};
+
+/// An Allgather that throws on the way.
+class Quitting final : public collectives::Group {
+ public:
+  explicit Quitting(const collectives::GroupSite& site) : ranks_(site.ranks) {}
+
+  int size() const override { return static_cast<int>(ranks_.size()); }
+  firmware::Task allgather(int member, std::uint64_t /*buffer*/, collectives::BlockMap /*blocks*/,
+                           std::uint64_t /*granule*/) override {
+    co_await ranks_[static_cast<std::size_t>(member)]->processor->delay(Time(12'300'000));
+    throw std::runtime_error("I quit");
+  }
+
+ private:
+  std::vector<firmware::Rank*> ranks_;
+};
+
+/// Answers what means nothing.
+class Senseless final : public nic::CongestionControl {
+ public:
+  Senseless(std::optional<Rate> rate, std::int64_t window) : rate_(rate), window_(window) {}
+  void sent(Time /*now*/, std::int64_t /*wire_bytes*/) override {}
+  void congested(Time /*now*/) override {}
+  std::optional<Rate> rate(Time /*now*/) override { return rate_; }
+  std::int64_t window(Time /*now*/) override { return window_; }
+
+ private:
+  std::optional<Rate> rate_;
+  std::int64_t window_;
 };
 
 /// Finds so many elements wrong.
@@ -184,6 +229,8 @@ const std::map<std::string, std::function<void()>>& mistakes() {
       {"characters", [] { collectives::provide(algorithm("my ring")); }},
       {"field", [] { collectives::provide(algorithm("chunk")); }},
       {"named", [] { collectives::provide(algorithm("my-ring", Named())); }},
+      {"part", [] { collectives::provide(algorithm("my-ring", Called<kPartName>())); }},
+      {"spaced", [] { collectives::provide(algorithm("my-ring", Called<kSpacedName>())); }},
       {"outside", [] { collectives::provide(algorithm("my-ring", Outside())); }},
       {"kind",
        [] {
@@ -237,6 +284,19 @@ int sc_main(int argc, char** argv) {
                           site.remark = "picky takes other ranks";
                           return std::unique_ptr<collectives::Group>();
                         }});
+  collectives::provide({.name = "quitting",
+                        .doc = "throws",
+                        .operations = {dimensions::Operation::kAllgather},
+                        .make = [](collectives::GroupSite& site) -> std::unique_ptr<collectives::Group> {
+                          return std::make_unique<Quitting>(site);
+                        }});
+  nic::provide(nic::CongestionScheme{.name = "halted", .doc = "rate 0", .make = [](const nic::CongestionSite&) {
+                                       return std::make_unique<Senseless>(Rate(), INT64_MAX);
+                                     }});
+  nic::provide(nic::CongestionScheme{
+      .name = "negative", .doc = "window -1", .acknowledges = true, .make = [](const nic::CongestionSite&) {
+        return std::make_unique<Senseless>(std::nullopt, -1);
+      }});
   schedules::provide({.name = "faulty",
                       .doc = "makes mistakes",
                       .config = Faults(),

@@ -229,6 +229,33 @@ TEST_F(OwnHardwareCli, FieldsWithoutEffectAreNamed) {
             has_no_effect("fabric.switch.latency", "fabric.switch.implementation is fifo"));
 }
 
+/// A switch that follows rules of its own marks no packets by those of `marking`.
+TEST_F(OwnHardwareCli, ASwitchThatIgnoresMarkingLeavesAControlOfMarksWithoutEffect) {
+  const std::string command =
+      std::string(
+          "collective ../small.json --op all_gather --bytes 64KiB --no-warmup --json --set nic.congestion=dcqcn ") +
+      kFifo;
+  const json unmarked = {{"field", "nic.congestion"},
+                         {"because", "fabric.switch.implementation is fifo, and no packet came marked"}};
+  EXPECT_EQ(run(command)["without_effect"], json::array({unmarked}));
+  const auto marking = [](const char* field) {
+    return json{{"field", std::string("fabric.switch.marking.") + field},
+                {"because", "fabric.switch.implementation is fifo"}};
+  };
+  EXPECT_EQ(
+      run(command + "--set fabric.switch.marking.min=1KiB --set fabric.switch.marking.max=1KiB")["without_effect"],
+      json::array({marking("max"), marking("min"), unmarked}));
+}
+
+TEST_F(OwnHardwareCli, CountsOfItsOwnAreInTheSummary) {
+  const json own = run(std::string(kStep) + kFifo + kWindow + "--out out");
+  EXPECT_GT(own["counters"]["nic"]["own"]["acknowledged_bytes"], 0);
+  EXPECT_GT(own["counters"]["switch"]["own"]["lookups"], 0);
+  const json weft = run(std::string(kStep) + "--out weft");
+  EXPECT_FALSE(weft["counters"]["nic"].contains("own"));
+  EXPECT_FALSE(weft["counters"].contains("switch"));
+}
+
 TEST_F(OwnHardwareCli, DescribeAndSchemaHaveThem) {
   const std::string page = weft("describe").out;
   for (const char* text :

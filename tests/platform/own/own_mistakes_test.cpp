@@ -48,6 +48,11 @@ TEST_F(OwnMistakes, ARefusedRegistrationIsALineThatNamesItsRegistry) {
                      "collective algorithm: expected a name of letters, digits, - and _, got \"my ring\""},
            std::pair{"field", "collective algorithm: expected a name that no field of collectives has, got \"chunk\""},
            std::pair{"named", "collectives.my_ring.turn: expected one field of this name, got two"},
+           std::pair{"part",
+                     "collectives.my_ring: expected a field of another name than a platform has for parts, got "
+                     "\"part\""},
+           std::pair{"spaced",
+                     "collectives.my_ring: expected names of fields of letters, digits, - and _, got \"my field\""},
            std::pair{"outside", "collectives.my_ring.pause: expected a default from 0ps to 1us, got 2us"},
            std::pair{"kind",
                      "workload of kind my-kind.kind: expected a field of another name than the workload's kind"},
@@ -87,6 +92,7 @@ TEST_F(OwnMistakes, WhatAScheduleAsksForIsChecked) {
            std::pair{"owners", "place(): expected an owner for each of 6 tensors, got 5"},
            std::pair{"buffer", "buffers(), moments: expected an owner below 4 for tensor 1, got 99"},
            std::pair{"layer", "forward(999): expected one of the network's 3 layers, from 0"},
+           std::pair{"throws", "I quit"},
            std::pair{"within", "send_gradients(2): expected kAllRanks, since subgroups() gives none"},
            std::pair{"slot", "start_average(3): expected averagings() of at least 1, got 0"},
            std::pair{"root", "send(77): expected a Broadcast from one of 4 ranks, from 0"},
@@ -95,6 +101,24 @@ TEST_F(OwnMistakes, WhatAScheduleAsksForIsChecked) {
     expect_line(weft(std::string("run ../kfac.json --set workload.faulty.fault=") + fault), 1,
                 std::string("schedule faulty: ") + line);
     EXPECT_TRUE(nothing_written());
+  }
+}
+
+TEST_F(OwnMistakes, AnExceptionNamesWhoseCodeThrewItAndWhen) {
+  const Ran ran = weft("collective ../small.json --op all_gather --algorithm quitting --bytes 64KiB --no-warmup");
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_TRUE(ran.err.starts_with("weft: collective quitting, thread rank ")) << ran.err;
+  EXPECT_TRUE(ran.err.ends_with(" us: I quit\n")) << ran.err;
+}
+
+TEST_F(OwnMistakes, AnAnswerOfACongestionControlThatMeansNothingNamesIt) {
+  for (const auto& [name, answer] : {
+           std::pair{"halted", "a rate() of at least 1bps, or none, got 0bps"},
+           std::pair{"negative", "a window() of at least 0, got -1"},
+       }) {
+    const Ran ran = weft(std::string("run ../small.json --set nic.congestion=") + name);
+    EXPECT_EQ(ran.code, 2);
+    EXPECT_EQ(ran.err, std::string("weft: --set: nic.congestion: expected of ") + name + " " + answer + "\n");
   }
 }
 

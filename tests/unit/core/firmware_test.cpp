@@ -366,7 +366,7 @@ TEST(MemoryMap, HandsOutAlignedBuffersUntilItIsFull) {
     map.allocate("the parameters", 513);
     FAIL() << "more than there is";
   } catch (const std::length_error& error) {
-    EXPECT_EQ(std::string(error.what()), "the parameters needs 513B, and 512B of 1KiB are free");
+    EXPECT_EQ(std::string(error.what()), "the parameters needs 513 B, and 512 of 1024 B are free");
   }
   EXPECT_EQ(map.allocate("d", 512), 512u);
   EXPECT_EQ(map.used(), 1024u);

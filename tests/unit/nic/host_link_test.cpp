@@ -68,6 +68,28 @@ TEST(PciExpress, LeavesToItsPacketsWhatThePaperSays) {
   EXPECT_NEAR(usable(paper()), 57.88e9, 0.01e9);
 }
 
+TEST(PciExpress, CarriesFlitsInGeneration6) {
+  HostLink::Config config = paper();
+  config.pcie.generation = 6;
+  config.pcie.lanes = 16;
+  // 16 lanes of 64 GT/s, 236 of the 256 bytes of a flit, and skips. Acknowledgements are in the flits.
+  EXPECT_NEAR(usable(config), 1024e9 * 236 / 256 * (1 - 4.0 / 1538), 1);
+  EXPECT_NEAR(usable(config), 941.5e9, 0.1e9);
+  // Headers have 8 bytes less than below generation 6. 800 Gb/s of payload cross.
+  for (const std::int64_t bytes : {64, 256, 4096}) {
+    const std::int64_t packets = pieces(bytes, config.pcie.max_payload);
+    const double share = static_cast<double>(bytes) / static_cast<double>(bytes + 16 * packets);
+    EXPECT_NEAR(measure(config, static_cast<std::uint32_t>(bytes), false, true).write / (usable(config) * share), 1,
+                0.01)
+        << bytes;
+    const std::int64_t asked = 16 * pieces(bytes, config.pcie.max_read_request);
+    const double back = static_cast<double>(bytes) / static_cast<double>(std::max(asked, bytes + 12 * packets));
+    EXPECT_NEAR(measure(config, static_cast<std::uint32_t>(bytes), true, false).read / (usable(config) * back), 1, 0.01)
+        << bytes;
+  }
+  EXPECT_GT(measure(config, 4096, false, true).write, 800e9);
+}
+
 TEST(PciExpress, WritesAtTheRateOfThePaper) {
   const HostLink::Config config = paper();
   for (const std::int64_t bytes : {1, 64, 255, 256, 257, 512, 1024, 1500, 4096}) {

@@ -357,7 +357,7 @@ TEST_P(OverPciExpress, MulticastPlacesItsPayloadBeforeItTells) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Generations, OverPciExpress, testing::Range(1, 6));
+INSTANTIATE_TEST_SUITE_P(Generations, OverPciExpress, testing::Range(1, 7));
 
 /// From the first completion to the last of many datagrams to one end, by datagram.
 double time_of_datagram(const BenchConfig& config, std::uint64_t bytes) {

@@ -196,7 +196,7 @@ TEST(ConfigLists, TellWhatIsWrong) {
             "p.json: stages.1.kidn: expected a known key, got \"kidn\". Did you mean \"kind\"?");
   EXPECT_EQ(error(R"({"stages": ["a"]})", {"stages.1.width=3"}),
             "--set: stages.1: expected an index below 1, got \"1\"");
-  EXPECT_EQ(error("{}", {"stages.0.width=3"}), "p.json: stages.0: expected a list that has it at stages, got \"0\"");
+  EXPECT_EQ(error("{}", {"stages.0.width=3"}), "--set: stages.0: expected a list that has it at stages, got \"0\"");
 }
 
 TEST(ConfigLists, AreDescribed) {

@@ -147,6 +147,41 @@ TEST(ConfigErrors, LimitsArePrintedInTheUnit) {
   EXPECT_EQ(field_error(R"("efficiency": 1.01)"), "p.json: engine.efficiency: expected a number from 0 to 1, got 1.01");
 }
 
+TEST(ConfigErrors, ASignIsWhatIsWrongWithANegativeQuantity) {
+  EXPECT_EQ(field_error(R"("store": {"rate": "-5Gbps"})"),
+            "p.json: engine.store.rate: expected a rate of at least \"0bps\", got \"-5Gbps\"");
+  Time time;
+  EXPECT_EQ(expectation(make_scalar(time), {}, "-5us"), "a time of at least \"0ps\"");
+  EXPECT_EQ(expectation(make_scalar(time), {}, "-5"), "a time with its unit, such as \"1.5us\"");
+}
+
+TEST(ConfigErrors, NumbersWithoutARangeHaveTheLimitThatRefusesThem) {
+  double real = 0.5;
+  std::int64_t whole = 1;
+  EXPECT_FALSE(assign(make_scalar(real), {}, -1));
+  EXPECT_EQ(limits_text(make_scalar(real), {}), "at least 0");
+  EXPECT_EQ(limits_text(make_scalar(whole), {}), "at least 0");
+}
+
+TEST(ConfigLimits, TheNearestValueWithinThem) {
+  Rate rate;
+  Time time;
+  double share = 0;
+  int lanes = 1;
+  const Range kRates{1'000'000'000, 1'000'000'000'000'000};
+  EXPECT_EQ(within_limits(make_scalar(rate), kRates, "400Gbps"), "400Gbps");
+  EXPECT_EQ(within_limits(make_scalar(rate), kRates, "3840000Gbps"), "1000Tbps");
+  EXPECT_EQ(within_limits(make_scalar(rate), kRates, "1e+30Gbps"), "1000Tbps");
+  EXPECT_EQ(within_limits(make_scalar(rate), kRates, "0.5Gbps"), "1Gbps");
+  EXPECT_EQ(within_limits(make_scalar(time), {}, "0.01ps"), "0ps");
+  EXPECT_EQ(within_limits(make_scalar(time), {5, 100}, "0ns"), "5ps");
+  EXPECT_EQ(within_limits(make_scalar(lanes), {1, 32}, "1600"), "32");
+  EXPECT_EQ(within_limits(make_scalar(lanes), {1, 32}, "17.6"), "17");
+  EXPECT_EQ(within_limits(make_scalar(lanes), {1, 32}, "0.2"), "1");
+  EXPECT_EQ(within_limits(make_scalar(share), {0, 1}, "0.7"), "0.7");
+  EXPECT_EQ(within_limits(make_scalar(share), {0, 1}, "2"), "1");
+}
+
 TEST(ConfigErrors, IntegersFitTheirMember) {
   EXPECT_EQ(field_error(R"("offset": 128)"), "p.json: engine.offset: expected an integer from -4 to 127, got 128");
   EXPECT_EQ(field_error(R"("timing": {"seed": -1})"),
@@ -299,6 +334,13 @@ TEST(ConfigOverrides, Errors) {
             "--set: engine.efficiency.x: expected a place in the platform, got 1 at engine.efficiency");
   EXPECT_EQ(error_in("{}", {R"(engine={"label": "a", "label": "b"})"}),
             "--set: engine.label: expected each key once, got \"label\" twice");
+  // What an override put there around its value is the override's as well.
+  EXPECT_EQ(error_in("{}", {"enjine.clock=1GHz"}),
+            "--set: enjine: expected a known key, got \"enjine\". Did you mean \"engine\"?");
+  EXPECT_EQ(error_in("{}", {"engine.timming.start=1us"}),
+            "--set: engine.timming: expected a known key, got \"timming\". Did you mean \"timing\"?");
+  EXPECT_EQ(error_in(R"({"enjine": {}})", {"enjine.clock=1GHz"}),
+            "p.json: enjine: expected a known key, got \"enjine\". Did you mean \"engine\"?");
   EXPECT_EQ(error_in(R"({"list": [1, 2]})", {"list.2=1"}), "--set: list.2: expected an index below 2, got \"2\"");
 }
 
@@ -445,7 +487,7 @@ TEST(ConfigDescribe, ListsEveryField) {
                       "engine.store.channels | integer |  | 32 | 1 to 128 | Independent channels",
                       "engine.timing | object | timing |  |  | Latencies",
                       "engine.timing.start | time |  | \"10ns\" | 1ns to 8us | Latency of the first operation",
-                      "engine.timing.seed | integer |  | 1 |  | Seed",
+                      "engine.timing.seed | integer |  | 1 | at least 0 | Seed",
                   }));
 }
 

@@ -87,13 +87,23 @@ TEST(WhatIf, IsNotBelowTheCollectivesOfAGroup) {
 TEST(WhatIf, IsSettingsOfThePlatform) {
   const auto settings = [](const char* text) {
     std::string all;
-    for (const auto& [field, value] : settings_of(read_change(text, values()), values()))
-      all += field + "=" + value + " ";
+    for (const auto& [field, value, asked] : settings_of(read_change(text, values()), values())) {
+      all += field + "=" + value + (asked.empty() ? "" : " for " + asked) + " ";
+    }
     return all;
   };
   EXPECT_EQ(settings("hbm=x2"), "accelerator.hbm.rate=53600Gbps ");
   EXPECT_EQ(settings("nic=x2"), "nic.dma_rate=880Gbps nic.pcie.lanes=32 nic.read_latency=175ns ");
-  EXPECT_EQ(settings("nic=x1.1"), "nic.dma_rate=484Gbps nic.read_latency=318.1818182ns ");  // 17.6 lanes there are not
+  // Links have 16 or 32 lanes and nothing between.
+  EXPECT_EQ(settings("nic=x1.1"), "nic.dma_rate=484Gbps nic.pcie.lanes=16 for 17.6 nic.read_latency=318.1818182ns ");
+  EXPECT_EQ(settings("nic=x1.5"), "nic.dma_rate=660Gbps nic.pcie.lanes=16 for 24 nic.read_latency=233.3333333ns ");
+  EXPECT_EQ(settings("nic=x4"), "nic.dma_rate=1760Gbps nic.pcie.lanes=32 for 64 nic.read_latency=87.5ns ");
+  EXPECT_EQ(settings("nic=inf"), "nic.dma_rate=44000Gbps for inf nic.pcie.lanes=32 for inf nic.read_latency=0ns ");
+  EXPECT_EQ(settings("hbm=inf"), "accelerator.hbm.rate=1000Tbps for inf ");
+  EXPECT_EQ(settings("hbm=x1000000000000"), "accelerator.hbm.rate=1000Tbps for 2.68e+16Gbps ");
+  EXPECT_EQ(settings("nic=x0.001"),
+            "nic.dma_rate=1Gbps for 0.44Gbps nic.pcie.lanes=1 for 0.016 nic.read_latency=100us for 350000ns ");
+  EXPECT_EQ(settings("cable=x100000"), "fabric.link.propagation=0ps for 0.0001ns ");
   EXPECT_EQ(settings("cable=inf"), "fabric.link.propagation=0ns ");
   EXPECT_EQ(settings("cable=0"), "fabric.link.propagation=0ns ");
   EXPECT_EQ(settings("compute=x2"), "");

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "hw/core/config/blame.h"
 #include "hw/core/config/provide_beside.h"
 #include "sw/schedules/kfac/schedule.h"
 
@@ -61,7 +62,7 @@ namespace {
 
 /// What a schedule says is wrong: the mistake of its program, not of the platform.
 [[noreturn]] void fail_trainer(const Trainer& trainer, const std::string& what) {
-  throw std::invalid_argument("schedule " + trainer.config().algorithm.text() + ": " + what);
+  throw OwnFailure("schedule " + trainer.config().algorithm.text() + ": " + what);
 }
 
 void check_owners(const Trainer& trainer, const std::string& call, const std::vector<int>& owners, std::size_t tensors,

@@ -115,6 +115,12 @@ TEST_F(ModelsCli, AreFoundAsPartsAre) {
   fs::create_directories(folder_ / "elsewhere");
   EXPECT_EQ(digest("--out w here/config.json"), one);
   EXPECT_NE(weft("models").out.find("\ntheirs "), std::string::npos);
+  // Names that there are include them.
+  const Ran unknown = weft("run ../p.json --set workload.model=their");
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_NE(unknown.err.find("workload.model: expected one of llama2-7b, "), std::string::npos) << unknown.err;
+  EXPECT_NE(unknown.err.find(", mine, "), std::string::npos) << unknown.err;
+  EXPECT_NE(unknown.err.find("got \"their\"; did you mean \"theirs\"?\n"), std::string::npos) << unknown.err;
   EXPECT_EQ(json::parse(weft("models theirs --json").out)["layers"], 3);
   unsetenv("WEFT_PATH");
   // One that bears a name of the catalogue is told of; a platform of that name is none.

@@ -115,9 +115,39 @@ TEST_F(OwnParts, TheFileThatHidesTheCataloguesIsNamed) {
   EXPECT_NE(ending.err.find("got \"my-nic.json\": a part is named without .json"), std::string::npos) << ending.err;
 }
 
+TEST_F(OwnParts, AFileThatIsNoPartIsSaidToBeNone) {
+  const std::string part = R"({"kind": "nic", "source": "mine", "fields": {}})";
+  for (const char* name : {"n\u00fctze.json", "a b.json"}) write(name, part);
+  write("list.json", "[]");
+  write("other.json", "{}");
+  fs::create_directories(folder_ / "zz.json");
+  const std::string letters = " is no part: the name of one has letters, digits, -, _ and . and does not begin with .";
+  const std::string object = " is no part: expected an object with kind, source and fields, got ";
+  for (const auto& [name, why] : {
+           std::pair<std::string, std::string>{"n\u00fctze", letters},
+           {"a b", letters},
+           {"list", object + "an array"},
+           {"other", object + "another object"},
+           {"zz", " is no file"},
+       }) {
+    const Ran ran = weft("run ../ring.json --set 'nic=" + name + "'");
+    EXPECT_EQ(ran.code, 2);
+    EXPECT_NE(ran.err.find("got \"" + name + "\": ../" + name + ".json" + why + "\n"), std::string::npos) << ran.err;
+  }
+  write("work/list.json", "[]");
+  EXPECT_EQ(
+      weft("parts show list").err,
+      "weft: NAME: expected a part of the catalogue (weft parts), got \"list\": ./list.json" + object + "an array\n");
+}
+
 TEST_F(OwnParts, AFolderThatIsNotThereIsSaidToBeAbsent) {
   const Ran parts = run("WEFT_PATH=nosuch " WEFT_BINARY " parts");
   EXPECT_EQ(parts.err, "weft: WEFT_PATH: expected folders separated by colons, got \"nosuch\", which is not there\n");
+  const Ran data = run("WEFT_DATA=nosuch " WEFT_BINARY " parts");
+  EXPECT_EQ(data.code, 2);
+  EXPECT_EQ(data.err, "weft: WEFT_DATA: expected a folder, got \"nosuch\", which is not there\n");
+  const Ran file = run("WEFT_DATA=../ring.json " WEFT_BINARY " models");
+  EXPECT_EQ(file.err, "weft: WEFT_DATA: expected a folder, got \"../ring.json\", which is no folder\n");
 }
 
 /// Beside what WEFT_DATA has the rest is found.
