@@ -41,6 +41,7 @@ class StudyCli : public CliTest {
   std::string query(const std::string& database, const std::string& text) {
     sqlite3* handle = nullptr;
     EXPECT_EQ(sqlite3_open((folder_ / "work" / database).c_str(), &handle), SQLITE_OK);
+    sqlite3_busy_timeout(handle, 10'000);
     std::string all;
     const auto add = [](void* to, int count, char** values, char** /*names*/) {
       for (int i = 0; i < count; ++i) {

@@ -179,12 +179,12 @@ TEST_F(SweepCli, ASignalKeepsWhatIsDone) {
   write_study(R"({"axes": {"seed": {"from": 1, "to": 400, "steps": 400}}})");
   const pid_t dealer = start("s.db");
   const auto count = [this] {
-    return fs::exists(folder_ / "work" / "s.db") ? std::atoi(query("s.db", "SELECT count(*) FROM points").c_str()) : 0;
+    if (!fs::exists(folder_ / "work" / "s.db")) return 0;
+    if (query("s.db", "SELECT name FROM sqlite_master WHERE name='points'").empty()) return 0;
+    return std::atoi(query("s.db", "SELECT count(*) FROM points").c_str());
   };
-  for (int i = 0; i < 500 && !fs::exists(folder_ / "work" / "s.db"); ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  }
-  std::this_thread::sleep_for(std::chrono::milliseconds(800));
+  // However slow the machine is, a point is done before the signal.
+  for (int i = 0; i < 1000 && count() == 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(60));
   kill(dealer, SIGTERM);
   int status = 0;
   waitpid(dealer, &status, 0);
