@@ -99,7 +99,7 @@ TEST_F(CliTest, BadInput) {
       {"range's factor", "collective dgx-h100 --op all_gather --bytes 1KiB:2KiB:x1", {"--bytes: ", "factor"}},
       {"buffer too large",
        "collective dgx-h100 --op all_gather --bytes 500GiB",
-       {"accelerator.hbm.capacity: ", "500GiB"}},
+       {"accelerator.hbm.capacity: ", "500 GiB"}},
       {"data beyond this computer",
        "collective dgx-h100 --data --op all_gather --bytes 30TiB --set accelerator.hbm.capacity=40TiB",
        {"--data: ", "free", "245760.0 GiB"}},
