@@ -76,7 +76,8 @@ std::string find_model(Platform& platform, std::string_view field, const std::st
   traces::NearestNames near(text);
   const std::vector<std::string> names = model_names(catalogue, kind);
   for (const std::string& name : names) near.look_at(name);
-  node.fail("one of " + join(names, ", ") + ", or a file with a model", in_quotes(text) + near.question());
+  node.fail("one of " + join(names, ", ") + ", or a file whose name ends in .csv or .json or has a / in it",
+            in_quotes(text) + near.question());
 }
 
 std::vector<fs::path> files_of_model(const std::string& found) {

@@ -4,6 +4,7 @@
 #include <exception>
 #include <new>
 #include <stdexcept>
+#include <system_error>
 #include <systemc>
 
 #include "hw/core/fields.h"
@@ -38,6 +39,8 @@ auto blaming(const Whose& whose, const Action& action) -> decltype(action()) {
     throw;  // a memory that is too small
   } catch (const std::bad_alloc&) {
     throw;
+  } catch (const std::system_error&) {
+    throw;  // a file or standard output that cannot be written
   } catch (const sc_core::sc_report&) {
     throw;
   } catch (const std::exception& error) {

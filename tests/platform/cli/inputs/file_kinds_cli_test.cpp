@@ -97,8 +97,7 @@ TEST_F(FileKindsCli, WhereTablesAreExpected) {
 TEST_F(FileKindsCli, ANetworkWithoutAnEndingIsNoFile) {
   const Ran ran = weft("run resnet50-kfac-64xh100 --set workload.network=empty");
   EXPECT_EQ(ran.code, 2);
-  EXPECT_NE(ran.err.find("or a file of layers whose name ends in .csv or .json or has a / in it"), std::string::npos)
-      << ran.err;
+  EXPECT_NE(ran.err.find("or a file whose name ends in .csv or .json or has a / in it"), std::string::npos) << ran.err;
 }
 
 }  // namespace
