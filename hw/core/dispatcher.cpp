@@ -123,7 +123,8 @@ void Dispatcher::post_elsewhere(Event event, std::int64_t slot, std::uint32_t ca
   } else if (slot - current_slot_ < kSlots) {
     insert_into_wheel(event, slot, cause);
   } else {
-    overflow_.push({time, overflow_sequence_++, event, cause});
+    overflow_.push_back({time, overflow_sequence_++, event, cause});
+    std::push_heap(overflow_.begin(), overflow_.end(), Later());
   }
   if (!running_) wake_.notify(to_delay(Time(std::max<std::int64_t>(0, time - kernel_now()))));
 }
@@ -133,6 +134,7 @@ void Dispatcher::grow_nodes() {
   nodes_.resize(std::max<std::size_t>(1024, 2 * old));
   for (std::size_t i = nodes_.size(); i-- > old;) {
     nodes_[i].next = free_;
+    nodes_[i].cause = kNil;
     free_ = static_cast<std::uint32_t>(i);
   }
 }
@@ -213,7 +215,7 @@ std::int64_t Dispatcher::next_occupied() const {
 
 std::int64_t Dispatcher::next_time() const {
   if (cursor_ < batch_size_) return time_of(batch_[cursor_]);
-  std::int64_t best = overflow_.empty() ? INT64_MAX : overflow_.top().time;
+  std::int64_t best = overflow_.empty() ? INT64_MAX : overflow_.front().time;
   if (next_slot_ != kNoSlot) {
     for (std::uint32_t n = heads_[head_of(next_slot_)]; n != kNil; n = nodes_[n].next) {
       best = std::min(best, (next_slot_ << kSlotBits) + nodes_[n].event.time_in_slot());
@@ -227,9 +229,10 @@ void Dispatcher::enter_slot(std::int64_t slot) {
   cursor_ = 0;
   current_slot_ = slot;
   // What the window now reaches moves from the heap before anything is posted there directly: posting order is kept.
-  while (!overflow_.empty() && (overflow_.top().time >> kSlotBits) - slot < kSlots) {
-    insert_into_wheel(overflow_.top().event, overflow_.top().time >> kSlotBits, overflow_.top().cause);
-    overflow_.pop();
+  while (!overflow_.empty() && (overflow_.front().time >> kSlotBits) - slot < kSlots) {
+    insert_into_wheel(overflow_.front().event, overflow_.front().time >> kSlotBits, overflow_.front().cause);
+    std::pop_heap(overflow_.begin(), overflow_.end(), Later());
+    overflow_.pop_back();
   }
   const std::size_t head = head_of(slot);
   for (std::uint32_t index = heads_[head]; index != kNil;) {
@@ -318,7 +321,7 @@ inline void Dispatcher::prepare_batch() {
 
 bool Dispatcher::open_next_slot(std::int64_t limit) {
   std::int64_t slot = next_slot_;
-  if (!overflow_.empty()) slot = std::min(slot, overflow_.top().time >> kSlotBits);
+  if (!overflow_.empty()) slot = std::min(slot, overflow_.front().time >> kSlotBits);
   if (slot == kNoSlot || (slot << kSlotBits) > limit) return false;
   enter_slot(slot);
   return true;
@@ -337,6 +340,15 @@ void Dispatcher::run() {
     failure_ = std::current_exception();
     throw;
   }
+}
+
+void Dispatcher::collect_causes() {
+  causes_->collect([this](const auto& visit) {
+    for (Node& node : nodes_) {
+      if (node.cause != kNil) visit(node.cause);
+    }
+    for (Overflow& event : overflow_) visit(event.cause);
+  });
 }
 
 void Dispatcher::run_events() {
@@ -368,9 +380,11 @@ void Dispatcher::run_events() {
       target.on_event(Time(time), event.tag(), event.data);
     } else {
       const auto explain = [&target, &event] { return target.cause(event.tag()); };
+      if (causes_->is_full()) [[unlikely]]
+        collect_causes();
       const auto index = static_cast<std::uint32_t>(event.data);
       const std::uint64_t data = nodes_[index].event.data;
-      causes_->begin(nodes_[index].cause, time, event.target(), explain);
+      causes_->begin(std::exchange(nodes_[index].cause, kNil), time, event.target(), explain);
       give_node_back(index);
       target.on_event(Time(time), event.tag(), data);
       causes_->end(handled_ == disregarded_);

@@ -7,7 +7,6 @@
 #include <exception>
 #include <functional>
 #include <memory>
-#include <queue>
 #include <string>
 #include <systemc>
 #include <vector>
@@ -160,7 +159,7 @@ class Dispatcher final : public sc_core::sc_module {
   struct Node {
     Event event;
     std::uint32_t next;   // in its slot, where the latest posted comes first, or among the free
-    std::uint32_t cause;  // where causes are kept, what it waits behind
+    std::uint32_t cause;  // where causes are kept, what it waits behind; kNil: it is free
   };
   struct Overflow {
     std::int64_t time;
@@ -180,6 +179,7 @@ class Dispatcher final : public sc_core::sc_module {
   [[nodiscard]] Time kernel_time() const;
   void run();
   void run_events();
+  void collect_causes();
   bool open_next_slot(std::int64_t limit);
   void enter_slot(std::int64_t slot);
   void sort_batch();
@@ -270,7 +270,7 @@ class Dispatcher final : public sc_core::sc_module {
   std::vector<std::uint32_t> heads_;
   std::vector<std::uint64_t> occupied_;  // a bit per slot
   std::vector<std::uint64_t> summary_;   // a bit per word of occupied_
-  std::priority_queue<Overflow, std::vector<Overflow>, Later> overflow_;
+  std::vector<Overflow> overflow_;       // a heap, whose first is the next
   std::uint64_t overflow_sequence_ = 0;
 
   std::function<void()> progress_;

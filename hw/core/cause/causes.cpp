@@ -15,8 +15,7 @@ const char* name_of(CauseKind kind) {
 }
 
 Causes::Causes() {
-  releases_.fill(kNone);
-  nodes_[nodes_.append()] = {0, kNone, 2, 0, 0, 0, 0};  // the root, which is the last for now, and stays
+  nodes_[nodes_.append()] = {0, kNone, 0, 0, 0};  // the root, which is the last for now, and stays
   contexts_.emplace_back();
   numbers_[0][""] = 0;
 }
@@ -37,12 +36,56 @@ std::uint32_t Causes::context(const std::string& name, bool is_kernel) {
   return at->second;
 }
 
-std::uint32_t Causes::enter(std::uint32_t context) {
-  context_ = context;
-  const std::uint32_t entered = add(current_, nodes_[current_].until, nodes_[current_].what);
-  --nodes_[current_].references;  // the event's, which is to what follows now
-  ++nodes_[entered].references;
-  return entered;
+void Causes::begin_collection() {
+  for (std::uint32_t at = trunk_ - 1; at < counted_; ++at) nodes_[at].references = 0;
+  ++nodes_[last_].references;
+}
+
+void Causes::move_together() {
+  const std::uint32_t trunk = trunk_;
+  const std::uint32_t all = nodes_.size();
+  // What follows has the higher number.
+  for (std::uint32_t at = all; at-- > trunk;) {
+    if (nodes_[at].references != 0) ++nodes_[nodes_[at].parent].references;
+  }
+  moved_.resize(all - trunk);
+  std::uint32_t left = trunk;
+  for (std::uint32_t at = trunk; at < all; ++at) {
+    Node node = nodes_[at];
+    if (node.references == 0) continue;
+    node.parent = moved(node.parent, trunk);
+    const std::uint32_t alike = alike_before(node.parent, node);
+    if (alike == kNone) {
+      moved_[at - trunk] = left;
+      nodes_[left++] = node;
+      continue;
+    }
+    const std::int64_t more = node.until - nodes_[node.parent].until;
+    for (std::uint32_t longer = node.parent; longer != alike; longer = nodes_[longer].parent) {
+      nodes_[longer].until += more;
+    }
+    nodes_[alike].until += more;
+    nodes_[node.parent].references = node.references;
+    moved_[at - trunk] = node.parent;
+  }
+  nodes_.cut_to(left);
+  counted_ = left;
+  last_ = current_ = moved(last_, trunk);
+  while (trunk_ < left && nodes_[trunk_ - 1].references == 1) ++trunk_;
+  most_ = trunk_ + std::max(kFewest, 4 * (left - trunk_));
+}
+
+/// A piece that only this one follows, over others at most, and that can be longer in its place: the one before it, or
+/// of a kernel one shortly before it, so that a kernel is few pieces, whatever the number of its slices. Else kNone.
+std::uint32_t Causes::alike_before(std::uint32_t parent, const Node& node) const {
+  int left = (node.context & kOfKernel) != 0 ? kTogether : 1;
+  for (std::uint32_t at = parent; left > 0 && at != 0; --left, at = nodes_[at].parent) {
+    const Node& before = nodes_[at];
+    if (before.references != 1 || before.context != node.context) return kNone;
+    if (before.what == node.what) return at;
+    if ((before.what ^ node.what) << (32 - kPlaceBits) != 0) return kNone;  // in another place
+  }
+  return kNone;
 }
 
 void Causes::add_since(Time since, CauseSums& sums) const {
@@ -62,9 +105,7 @@ void Causes::add_since(Time since, CauseSums& sums) const {
   };
   for (std::uint32_t at = current_; nodes_[at].until > from; at = nodes_[at].parent) {
     const Node& node = nodes_[at];
-    const std::int64_t middle = node.until - node.last_ps;
-    take(middle, node.until, node.last, node.context);
-    take(at == 0 ? 0 : nodes_[node.parent].until, middle, node.what, node.context);
+    take(at == 0 ? 0 : nodes_[node.parent].until, node.until, node.what, node.context);
   }
   if (sum > Time()) sums[why] += sum;
 }
@@ -72,9 +113,7 @@ void Causes::add_since(Time since, CauseSums& sums) const {
 std::vector<Causes::Step> Causes::path() const {
   std::vector<Step> backwards;
   for (std::uint32_t at = last_; at != 0; at = nodes_[at].parent) {
-    const Node& node = nodes_[at];
-    if (node.last_ps != 0) backwards.push_back(step_of(node.until, node.last, node.context));
-    backwards.push_back(step_of(node.until - node.last_ps, node.what, node.context));
+    backwards.push_back(step_of(nodes_[at].until, nodes_[at].what, nodes_[at].context));
   }
   std::vector<Step> steps;
   std::int64_t until = 0;

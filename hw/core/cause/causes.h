@@ -20,8 +20,10 @@ namespace weft {
 /// several things goes on in the event of the one that came last. From the last event back to the start there is one
 /// chain without gaps, and its pieces add up to the run, to the picosecond.
 ///
-/// The chains of all events under way are a tree of pieces, which grows at its leaves. A piece that no event under way
-/// follows from is given back at once, so that memory follows what is under way, and the path itself.
+/// The chains of all events under way are a tree of pieces, which grows at its leaves: a piece has a higher number than
+/// the one before it. What no event under way follows from is left where it is until there are too many (`collect`);
+/// what is left then moves together. Those at the beginning from which all others follow are a trunk, which is not
+/// looked at again. Memory follows what is under way, and the path itself.
 ///
 /// A model may say what the time to the next event that it posts goes to (`mark`). What is not marked is what its
 /// target says of the event (EventTarget::cause).
@@ -75,6 +77,18 @@ class Causes {
 
   /// The names of the event targets in their order.
   void begin_run(std::vector<std::string> targets) { targets_ = std::move(targets); }
+  /// There are so many pieces that it is time to collect, before the next event begins.
+  [[nodiscard]] bool is_full() const { return nodes_.size() >= most_; }
+  /// Forgets what no event under way follows from. `each_tip` calls what it is given with what each of them waits
+  /// behind, by reference: its number may change.
+  template <typename EachTip>
+  void collect(const EachTip& each_tip) {
+    begin_collection();
+    each_tip([this](std::uint32_t& tip) { ++nodes_[tip].references; });
+    const std::uint32_t trunk = trunk_;
+    move_together();
+    each_tip([this, trunk](std::uint32_t& tip) { tip = moved(tip, trunk); });
+  }
 
   /// An event is posted for `when`: the last piece of its chain that is known, which waits for it.
   std::uint32_t posted(std::int64_t when) {
@@ -83,14 +97,10 @@ class Causes {
       const std::int64_t until = next_[i].until < when ? next_[i].until : when;
       if (until <= nodes_[tip].until) continue;
       tip = add(tip, until, next_[i].what);
-      if (i + 1 < marks_ &&
-          extend(nodes_[tip], next_[i + 1].until < when ? next_[i + 1].until : when, next_[i + 1].what))
-        ++i;
     }
     marks_ = 0;
     if (nodes_[tip].context != context_) [[unlikely]]
-      tip = current_ = enter(context_);
-    ++nodes_[tip].references;
+      tip = current_ = add(tip, nodes_[tip].until, nodes_[tip].what);  // what follows is about something else
     return tip;
   }
   /// Its event is handled soon.
@@ -101,31 +111,14 @@ class Causes {
     current_ = tip;
     context_ = nodes_[tip].context;
     marks_ = 0;
-    Node& known = nodes_[tip];
-    if (known.until < now) {
-      const std::uint32_t its = what(explain(), target);
-      // In the same place if nothing else follows from what is known.
-      if (known.references != 1 || known.last_ps != 0 || !extend(known, now, its)) {
-        const std::uint32_t rest = add(tip, now, its);
-        --nodes_[tip].references;  // the event's, which is to the rest now
-        ++nodes_[rest].references;
-        current_ = rest;
-      }
-    }
-    current_ = condense(current_);
+    if (nodes_[tip].until < now) current_ = add(tip, now, what(explain(), target));
   }
   /// It has been handled. One that was for nothing does not end the path.
   void end(bool disregarded) {
     if (disregarded) {
-      release(current_);
       current_ = last_;
-      return;
-    }
-    if (last_ != current_) {
-      release(last_);
-      last_ = current_;
     } else {
-      --nodes_[last_].references;  // as that of the event
+      last_ = current_;
     }
   }
 
@@ -134,14 +127,15 @@ class Causes {
   /// The path from the start to the last event.
   [[nodiscard]] std::vector<Step> path() const;
   /// Pieces that are remembered.
-  [[nodiscard]] std::size_t live() const { return live_; }
+  [[nodiscard]] std::size_t live() const { return nodes_.size(); }
 
  private:
   static constexpr std::uint32_t kNone = UINT32_MAX;
   static constexpr std::size_t kMarks = 4;
-  static constexpr std::size_t kReleases = 64;
-  static constexpr int kTogether = 4;            ///< pieces of a kernel that are looked back at
-  static constexpr std::uint32_t kOfKernel = 1;  ///< of a context's number, the bit that says so
+  static constexpr int kSoon = 16;                    ///< pieces later a place is written to that is fetched by now
+  static constexpr std::uint32_t kFewest = 1U << 16;  ///< pieces that are let come together before they are collected
+  static constexpr int kTogether = 8;                 ///< pieces of a kernel that are looked back at
+  static constexpr std::uint32_t kOfKernel = 1;       ///< of a context's number, the bit that says so
   static constexpr int kPlaceBits = 24;
   /// Links are numbered from here on.
   static constexpr Place kFirstLink = 1U << (kPlaceBits - 1);
@@ -150,15 +144,13 @@ class Causes {
     std::int64_t until;
     std::uint32_t what;
   };
-  /// One piece of the tree, or two that follow each other: few events have more of them.
+  /// A piece of the tree.
   struct Node {
     std::int64_t until;
-    std::uint32_t parent;      ///< or the next free one
-    std::uint32_t references;  ///< by nodes that follow, and by events
+    std::uint32_t parent;
+    std::uint32_t what;  ///< kind and place
     std::uint32_t context;
-    std::uint32_t what;     ///< kind and place
-    std::uint32_t last;     ///< likewise of the second piece
-    std::uint32_t last_ps;  ///< of which it takes so much; 0: there is none
+    std::uint32_t references;  ///< by nodes that follow, and by events; counted when they are collected
   };
 
   static std::uint32_t what(CauseKind kind, Place place) {
@@ -167,87 +159,32 @@ class Causes {
   [[nodiscard]] static Step step_of(std::int64_t until, std::uint32_t what, std::uint32_t context) {
     return {until, static_cast<CauseKind>(what >> kPlaceBits), what & ((1U << kPlaceBits) - 1), context};
   }
-  /// Of a node with one piece: the second one, up to `until`, unless it is too long for that.
-  static bool extend(Node& node, std::int64_t until, std::uint32_t what) {
-    const std::int64_t ps = until - node.until;
-    if (ps <= 0 || ps > UINT32_MAX) return ps <= 0;
-    node.until = until;
-    node.last = what;
-    node.last_ps = static_cast<std::uint32_t>(ps);
-    return true;
-  }
-  /// Of a chain whose last nodes only the event being handled has, and which are of one kernel: those of the same kinds
-  /// become one, so that a kernel is few nodes, whatever the number of its slices. The end of the chain.
-  std::uint32_t condense(std::uint32_t tip) {
-    while (nodes_[tip].references == 1 && (nodes_[tip].context & kOfKernel) != 0) {
-      const Node last = nodes_[tip];
-      const auto is_same = [&last](const Node& node) {
-        return node.what == last.what && node.last == last.last && (node.last_ps == 0) == (last.last_ps == 0);
-      };
-      std::uint32_t same = last.parent;
-      int left = kTogether;
-      while (left > 0 && nodes_[same].references == 1 && !is_same(nodes_[same])) {
-        const Node& node = nodes_[same];
-        const bool goes_on = node.context == last.context && (node.what ^ last.what) << (32 - kPlaceBits) == 0;
-        left = goes_on ? left - 1 : 0;
-        same = node.parent;
-      }
-      if (left == 0 || nodes_[same].references != 1 || nodes_[same].context != last.context) return tip;
-      if (last.last_ps > UINT32_MAX - nodes_[same].last_ps) return tip;
-      const std::int64_t more = last.until - nodes_[last.parent].until;
-      for (std::uint32_t at = last.parent;; at = nodes_[at].parent) {
-        nodes_[at].until += more;
-        if (at == same) break;
-      }
-      nodes_[same].last_ps += last.last_ps;
-      give_back(tip);
-      tip = last.parent;
-    }
-    return tip;
-  }
-  /// A node of one piece that follows `parent`, to which nothing refers yet.
+  /// A piece that follows `parent`.
   std::uint32_t add(std::uint32_t parent, std::int64_t until, std::uint32_t what) {
-    std::uint32_t index = free_;
-    if (index != kNone) [[likely]] {
-      free_ = nodes_[index].parent;
-      if (free_ != kNone) __builtin_prefetch(&nodes_[free_]);  // given back long ago, it is the next one
-    } else {
-      index = nodes_.append();
-    }
-    ++nodes_[parent].references;
-    nodes_[index] = {until, parent, 0, context_, what, 0, 0};
-    ++live_;
+    const std::uint32_t index = nodes_.append();
+    nodes_[index] = {until, parent, what, context_, 0};
+    __builtin_prefetch(&nodes_[index] + kSoon, 1);
     return index;
   }
-  /// From here on, the event being handled is about something else than what led to it: a piece that takes no time.
-  std::uint32_t enter(std::uint32_t context);
-  void release(std::uint32_t index) {
-    while (--nodes_[index].references == 0) {
-      const std::uint32_t parent = nodes_[index].parent;
-      give_back(index);
-      // The one before it is done some releases later, since it will be in the cache by then.
-      __builtin_prefetch(&nodes_[parent]);
-      index = std::exchange(releases_[next_release_++ % kReleases], parent);
-      if (index == kNone) return;
-    }
+  void begin_collection();
+  void move_together();
+  /// Where a piece is now that was at `index`, behind a trunk of so many.
+  [[nodiscard]] std::uint32_t moved(std::uint32_t index, std::uint32_t trunk) const {
+    return index < trunk ? index : moved_[index - trunk];
   }
-  void give_back(std::uint32_t index) {
-    nodes_[index].parent = free_;
-    free_ = index;
-    --live_;
-  }
+  [[nodiscard]] std::uint32_t alike_before(std::uint32_t parent, const Node& node) const;
 
   GrowingPool<Node> nodes_;
-  std::uint32_t free_ = kNone;
+  std::vector<std::uint32_t> moved_;  ///< of those behind the trunk, where they are
+  std::uint32_t trunk_ = 1;           ///< so many at the beginning have one that follows them each
+  std::uint32_t counted_ = 1;         ///< so many have old counts of references
+  std::uint32_t most_ = kFewest;
   std::uint32_t current_ = 0;
   std::uint32_t last_ = 0;
   std::uint32_t context_ = 0;
   std::size_t marks_ = 0;
   std::array<Mark, kMarks> next_{};
   Why holder_;
-  std::array<std::uint32_t, kReleases> releases_;  ///< still to be done
-  std::uint32_t next_release_ = 0;
-  std::size_t live_ = 0;
   CauseTables tables_;
   std::vector<std::string> targets_;
   std::vector<std::string> links_;

@@ -12,8 +12,8 @@
 
 namespace weft {
 
-/// Elements by number, of which more can be had and none is given back. They lie in huge pages: who follows numbers
-/// through many megabytes would else wait for the tables of pages. Memory is touched as it is needed.
+/// Elements by number, of which more can be had, and the last ones given back. They lie in huge pages: who follows
+/// numbers through many megabytes would else wait for the tables of pages. Memory is touched as it is needed.
 template <typename Element>
 class GrowingPool {
   static_assert(std::is_trivially_copyable_v<Element>);
@@ -27,6 +27,9 @@ class GrowingPool {
   Element& operator[](std::uint32_t index) { return elements_[index]; }
   const Element& operator[](std::uint32_t index) const { return elements_[index]; }
 
+  [[nodiscard]] std::uint32_t size() const { return size_; }
+  /// Only so many are left, which is not more than there are.
+  void cut_to(std::uint32_t size) { size_ = size; }
   /// The number of a further one, whose contents are not set. Throws std::bad_alloc.
   std::uint32_t append() {
     if (size_ == capacity_) [[unlikely]]

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <queue>
+#include <functional>
 #include <random>
 #include <string>
 #include <tuple>
@@ -83,6 +83,7 @@ TEST(Causes, KeepAFewPiecesOfAKernelOfManySlices) {
   }
   causes.begin(event, 100'000, 0, [] { return CauseKind::kMemory; });
   causes.end(false);
+  causes.collect([&other](const auto& visit) { visit(other); });
   EXPECT_LT(causes.live(), 10U);
   expect_path(causes.path(), {{50'000, CauseKind::kKernel, 0, product},
                               {80'000, CauseKind::kCap, 0, product},
@@ -109,7 +110,7 @@ TEST(Causes, AreThoseOfATreeThatIsKeptWhole) {
   causes.begin_run({"a", "b", "c"});
   std::mt19937 random(5);
   std::vector<Known> known;
-  std::priority_queue<Event, std::vector<Event>, std::greater<>> queue;
+  std::vector<Event> queue;  // a heap
   const auto post = [&](std::int64_t now, std::size_t parent) {
     const std::int64_t when = now + random() % 1000;
     const auto target = static_cast<std::uint32_t>(random() % 3);
@@ -118,16 +119,25 @@ TEST(Causes, AreThoseOfATreeThatIsKeptWhole) {
     const std::int64_t until = now + static_cast<std::int64_t>(random() % 1200);
     causes.set_context(context);
     causes.mark(CauseKind::kCopy, Time(until), target);
-    queue.push({when, known.size(), causes.posted(when)});
+    queue.push_back({when, known.size(), causes.posted(when)});
+    std::push_heap(queue.begin(), queue.end(), std::greater<>());
     known.push_back(
         {when, parent, {std::min(until, when), CauseKind::kCopy, target, context}, {when, kind, target, context}});
   };
   for (int i = 0; i < 100; ++i) post(0, kNone);
   std::size_t last = kNone;
   std::size_t most = 0;
+  int collections = 0;
   while (!queue.empty()) {
-    const Event event = queue.top();
-    queue.pop();
+    if (causes.is_full()) {
+      causes.collect([&queue](const auto& visit) {
+        for (Event& waiting : queue) visit(waiting.handle);
+      });
+      ++collections;
+    }
+    std::pop_heap(queue.begin(), queue.end(), std::greater<>());
+    const Event event = queue.back();
+    queue.pop_back();
     const Causes::Step& rest = known[event.number].rest;
     causes.begin(event.handle, event.when, rest.place, [&rest] { return rest.kind; });
     const bool is_for_nothing = random() % 10 == 0;
@@ -162,6 +172,7 @@ TEST(Causes, AreThoseOfATreeThatIsKeptWhole) {
   EXPECT_EQ(until, at);
   EXPECT_EQ(sums, expected);
   EXPECT_GT(chain.size(), 1000U);
+  EXPECT_GT(collections, 4);
   // What is remembered of events that are past is a path, not a tree.
   EXPECT_LT(most, 100'000U);
 }
