@@ -30,7 +30,9 @@ int report(const ReportOptions& options) {
   if (!options.other.empty()) {
     nlohmann::ordered_json other = read_results(options.other);
     shown["other"] = {{"folder", options.other}, {"summary", other["summary"]}};
-    if (other.contains("config")) shown["other"]["config"] = other["config"];
+    for (const char* part : {"config", "why", "over_time"}) {
+      if (other.contains(part)) shown["other"][part] = other[part];
+    }
   }
   const std::string page = report_page(shown);
   ResultFiles files;

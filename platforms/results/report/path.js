@@ -1,25 +1,4 @@
 // The critical path of why.json as a flame: what, for what, of which kind, where.
-const kinds = {
-  kernel: ['computing', 'computing'],
-  memory: ['memory', 'waiting for HBM'],
-  'remote memory': ['memory', 'remote memory'],
-  launch: ['control', 'being launched'],
-  copy: ['copying', 'copies and sums of an accelerator'],
-  'host link': ['copying', 'host link and DMA of an interface'],
-  'network interface': ['network', 'network interface'],
-  injection: ['network', 'waiting for a turn to send'],
-  serialisation: ['network', 'bytes that pass a link'],
-  queue: ['network', 'packets that wait for a link'],
-  credit: ['network', 'packets that wait for room in a buffer'],
-  pipeline: ['network', 'switches'],
-  reduction: ['network', 'sums in switches'],
-  propagation: ['network', 'propagation'],
-  recovery: ['waiting', 'timers until something is sent again'],
-  firmware: ['control', 'firmware'],
-};
-const colourOfKind = (kind) => (kinds[kind] || ['other'])[0];
-const wordsOfKind = (kind) => (kinds[kind] || ['other', kind])[1];
-
 const pieces = results.why && Array.isArray(results.why.pieces)
   ? results.why.pieces.filter((piece) => isObject(piece) && isNumber(piece.ps)) : [];
 const pathLength = pieces.reduce((sum, piece) => sum + piece.ps, 0);

@@ -1,7 +1,6 @@
 // What the machine did when: rows of rates above a strip for each accelerator.
 
-const overTime = (() => {
-  const table = results.over_time;
+function timesOf(table) {
   if (!isObject(table) || !Array.isArray(table.rows) || !Array.isArray(table.columns)) return null;
   const rows = table.rows.map((row) => row.map(Number)).filter((row) => row.every(isNumber));
   const column = (name) => table.columns.indexOf(name);
@@ -30,9 +29,10 @@ const overTime = (() => {
       share: d3.sum(d3.range(from, to), (i) => rows[i][strip.index] * (rows[i][0] - begins[i])) / (rows[to - 1][0] - begins[from]),
     }))}));
   return {begins, ends: rows.map((row) => row[0]), curves, strips};
-})();
+}
 
-function timeChart({begins, ends, curves, strips}) {
+/** `until` is where the axis ends, and `mosts` are the ends of curves' axes by their keys, where they are given. */
+function timeChart({begins, ends, curves, strips}, {until, mosts} = {until: ends[ends.length - 1], mosts: new Map()}) {
   const figure = element('figure', {});
   const told = element('p', {class: 'told', 'aria-live': 'polite'},
     'Point at a time, or go along it by the arrow keys, to read it.');
@@ -44,7 +44,7 @@ function timeChart({begins, ends, curves, strips}) {
   const svg = d3.select(figure).append('svg').attr('height', height).attr('tabindex', 0).attr('role', 'img')
     .attr('aria-label', 'Over the time of the run: ' + curves.map((curve) => curve.name + ', on average ' +
       curve.text(curve.mean) + ', at most ' + curve.text(d3.max(curve.values))).join('; ') +
-      '. Below, when each of ' + strips.length + ' accelerators computed.');
+      (strips.length > 0 ? '. Below, when each of ' + strips.length + ' accelerators computed.' : '.'));
   const tell = () => {
     told.textContent = 'From ' + time(begins[at]) + ' to ' + time(ends[at]) + ': ' +
       curves.map((curve) => curve.name + ' ' + curve.text(curve.values[at])).join(', ') + '.';
@@ -52,14 +52,15 @@ function timeChart({begins, ends, curves, strips}) {
   function draw() {
     const width = Math.max(figure.clientWidth, 240);
     svg.attr('width', width).selectAll('*').remove();
-    const x = d3.scale.linear().domain([0, ends[ends.length - 1]]).range([left, width - 8]);
+    const x = d3.scale.linear().domain([0, until]).range([left, width - 8]);
     curves.forEach((curve, index) => {
       const base = top + index * (high + gap) + 14 + high;
-      const y = d3.scale.linear().domain([0, curve.most]).range([base, base - high]);
+      const most = mosts.get(curve.key) || curve.most;
+      const y = d3.scale.linear().domain([0, most]).range([base, base - high]);
       svg.append('text').attr('class', 'quiet').attr('x', left).attr('y', base - high - 4)
         .text(curve.name + ', on average ' + curve.text(curve.mean));
       svg.append('g').attr('class', 'axis').attr('transform', 'translate(' + left + ',0)')
-        .call(d3.svg.axis().scale(y).orient('left').tickValues([0, curve.most]).tickFormat(curve.text).outerTickSize(0));
+        .call(d3.svg.axis().scale(y).orient('left').tickValues([0, most]).tickFormat(curve.text).outerTickSize(0));
       svg.append('path').attr('class', 'area c-' + curve.colour).attr('d', 'M' + left + ',' + base +
         curve.values.map((value, i) => 'V' + y(value) + 'H' + x(ends[i])).join('') + 'V' + base + 'Z');
     });
@@ -97,6 +98,8 @@ function timeChart({begins, ends, curves, strips}) {
   figure.append(told);
   return figure;
 }
+
+const overTime = timesOf(results.over_time);
 
 section('time', 'Over time', () => (overTime === null ? null : [
   timeChart(overTime),

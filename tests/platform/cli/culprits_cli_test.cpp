@@ -7,6 +7,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "tests/support/cli.h"
 #include "tests/support/files.h"
@@ -57,7 +58,6 @@ class CulpritsCli : public test::CliTest {
     return static_cast<double>(its) / static_cast<double>(all);
   }
 
- private:
   json path(const std::string& arguments) {
     const Ran ran = weft(arguments);
     EXPECT_EQ(ran.code, 0) << ran.err;
@@ -128,6 +128,47 @@ TEST_F(CulpritsCli, AStarvedBuffer) {
       "--op all_gather --bytes 64MiB --set accelerators=8 --set fabric.link.buffer=16KiB "
       "--set fabric.link.propagation=5us --set fabric.segment=4KiB");
   EXPECT_EQ(worst(why, "kind").first, "credit");
+}
+
+/// Six ranks send to one. A seventh sends to another, and shares with them an uplink that is paused: the link that it
+/// never crosses is what it waits for.
+TEST_F(CulpritsCli, AVictimOfPauses) {
+  constexpr int kMany = 4;
+  constexpr int kVictim = 5;
+  const auto message = [](int id, bool sends, int peer, int tag) {
+    return json{{"id", id},
+                {"name", "message"},
+                {"type", sends ? "COMM_SEND_NODE" : "COMM_RECV_NODE"},
+                {"attr",
+                 {{{"name", sends ? "comm_dst" : "comm_src"}, {"int32_val", peer}},
+                  {{"name", "comm_tag"}, {"int32_val", tag}},
+                  {{"name", "comm_size"}, {"int64_val", 4 << 20}}}}};
+  };
+  std::vector<json> nodes(8, json::array());
+  for (int rank = 0; rank < 8; ++rank) {
+    if (rank == kMany || rank == 3) continue;
+    nodes[rank].push_back(message(1, true, kMany, rank));
+    nodes[kMany].push_back(message(1 + rank, false, rank, rank));
+  }
+  nodes[3].push_back(message(1, true, kVictim, 99));
+  nodes[kVictim].push_back(message(2, false, 3, 99));
+  nodes[kVictim].push_back(
+      {{"id", 3}, {"name", "after"}, {"type", "COMP_NODE"}, {"data_deps", {2}}, {"duration_micros", 1000}});
+  for (int rank = 0; rank < 8; ++rank) {
+    write("t.json", json{{"metadata", {{"version", "0.0.4"}}}, {"nodes", nodes[rank]}}.dump());
+    ASSERT_EQ(weft("trace convert ../t.json w." + std::to_string(rank) + ".et").code, 0);
+  }
+  const json why = path(
+      "run ../leaves.json --set workload.kind=chakra --set workload.traces=w --set accelerators=8 --set fabric.radix=8 "
+      "--set fabric.hosts_per_leaf=4 --set fabric.uplinks=1 --set fabric.segment=4KiB "
+      "--set fabric.link.flow_control=pfc --out out --why");
+  const std::string congested = "network.leaf1.port0 to nic" + std::to_string(kMany);
+  std::map<std::string, std::int64_t> on_links;
+  for (const json& piece : why["pieces"]) {
+    if (piece["on_link"]) on_links[piece["place"]] += piece["ps"].get<std::int64_t>();
+  }
+  for (const auto& [link, ps] : on_links) EXPECT_LE(ps, on_links[congested]) << link;
+  EXPECT_GT(on_links[congested], 0);
 }
 
 TEST_F(CulpritsCli, ASlowHost) {

@@ -85,7 +85,7 @@ TEST_F(ReportInBrowser, IsReadByEverybody) {
   hostile["description"] = "</script><script>throw 1</script><img src=\"x\" onerror=\"throw 2\"><h6>";
   write("hostile.json", hostile.dump());
   for (const char* command : {"run ../hostile.json --why --out step",
-                              "run ../small.json --set workload.model=nano --out other", "report step other"}) {
+                              "run ../small.json --set workload.model=nano --why --out other", "report step other"}) {
     const Ran ran = weft(command);
     ASSERT_EQ(ran.code, 0) << ran.err;
   }

@@ -219,6 +219,7 @@ TEST_F(ReportCli, HasAnotherRunBesideIt) {
   EXPECT_EQ(results["summary"]["accelerators"], 4);
   EXPECT_EQ(results["other"]["summary"]["accelerators"], 8);
   EXPECT_EQ(results["other"]["config"]["values"]["accelerators"]["value"], 8);
+  EXPECT_FALSE(results["other"]["over_time"]["rows"].empty());
   EXPECT_EQ(weft("report out nowhere").err,
             "weft: nowhere: expected a folder of results of weft run, or of weft collective --out, got no such file or "
             "directory\n");
