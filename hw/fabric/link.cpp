@@ -237,7 +237,9 @@ Time Transmitter::send(Packet& packet, Time ready) {
 Time Transmitter::send_disturbed(Packet& packet, Time head, Time& length) {
   // It was chosen while the link was up; one that goes down before it starts still carries it.
   Extra& more = *extra_;
+  const Time undisturbed = length;
   length = more.faults->stretched(head, length);
+  more.longer += length - undisturbed;
   while (more.faults->damages(head, packet.wire_bytes)) {
     if (!more.replay) {
       packet.flags |= Packet::kDamaged;
@@ -246,6 +248,7 @@ Time Transmitter::send_disturbed(Packet& packet, Time head, Time& length) {
     }
     // Whole there, its refusal back; what follows waits, so that order is kept.
     head += length + 2 * propagation_;
+    more.longer += length;
     ++more.events.replayed;
   }
   return head;

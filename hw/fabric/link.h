@@ -178,8 +178,10 @@ class alignas(64) Transmitter final : public Backward {
   /// Of all lanes.
   [[nodiscard]] Counters counters() const;
   [[nodiscard]] Events events() const { return extra_ == nullptr ? Events{} : extra_->events; }
-  /// How long the serialiser has been sending.
-  [[nodiscard]] Time busy() const { return byte_time_(counters().wire_bytes); }
+  /// How long the serialiser has been sending, at the rate that it had, again included.
+  [[nodiscard]] Time busy() const {
+    return byte_time_(counters().wire_bytes) + (extra_ == nullptr ? Time() : extra_->longer);
+  }
   [[nodiscard]] Rate rate() const { return rate_; }
   [[nodiscard]] Time propagation() const { return propagation_; }
   /// Of a lane, at the receiver.
@@ -232,6 +234,7 @@ class alignas(64) Transmitter final : public Backward {
     bool replay = false;
     std::int64_t shared = 0;  ///< of the buffer, between all lanes
     Events events;
+    Time longer;  ///< for which it has sent more than at its rate and once
     CausePlace place = 0;
     Time held;   ///< how long whoever gave the latest credit back had it still
     Why holder;  ///< and what for

@@ -302,6 +302,7 @@ TEST(Faults, ReplayDeliversAllInOrderAndLater) {
   const std::int64_t replays = star.ends[0]->transmitter().events().replayed;
   EXPECT_NEAR(static_cast<double>(replays), 197, 60);  // p / (1 - p) of 500, p = 1 - (1 - 1e-5)^(8 x 4162)
   EXPECT_GE(arrivals.back().tail, 1_us + (500 + replays) * transfer_time(Bytes(kWire), 400_Gbps));
+  EXPECT_EQ(star.ends[0]->transmitter().busy(), (500 + replays) * transfer_time(Bytes(kWire), 400_Gbps));
   star.expect_nothing_left();
 }
 
@@ -321,6 +322,9 @@ TEST(Faults, ALinkThatIsDownIsWaitedForAndASlowOneIsSlow) {
   }
   const Time quarter = transfer_time(Bytes(kWire), 100_Gbps);
   EXPECT_EQ(arrivals[99].tail - arrivals[98].tail, quarter);
+  const auto slow = std::count_if(arrivals.begin(), arrivals.end(), [](const auto& it) { return it.head > 10_us; });
+  EXPECT_GT(slow, 50);
+  EXPECT_EQ(star.sw->transmitter(1).busy(), slow * quarter + (100 - slow) * transfer_time(Bytes(kWire), 400_Gbps));
   star.expect_nothing_left();
 }
 
