@@ -69,10 +69,7 @@ class CaseReader {
     study.options = fields.options;
     study.limits = fields.limits;
     case_.digest = fields.digest;
-    if (fields.platform.empty()) {
-      root_.child("platform").fail("a platform's file, or the name of a platform of the catalogue (weft platforms)");
-    }
-    study.platform = study.platform_file(fields.platform);
+    study.platform = find_platform(fields.platform);
     if (root_.has("collective")) {
       if (!root_.child("collective").is_object()) root_.child("collective").fail("an object with op and bytes");
       study.collective = root_.child("collective").raw();
@@ -92,6 +89,17 @@ class CaseReader {
   [[nodiscard]] std::vector<std::pair<std::string, Node>> members(const std::string& key) const {
     if (!root_.has(key)) return {};
     return order_.members(root_.child(key), {key});
+  }
+
+  [[nodiscard]] std::string find_platform(const std::string& given) const {
+    const Node node = root_.child("platform");
+    constexpr const char* kExpected = "a platform's file, or the name of a platform of the catalogue (weft platforms)";
+    if (given.empty()) node.fail(kExpected);
+    try {
+      return case_.study.platform_file(given);
+    } catch (const InputError&) {
+      node.fail(kExpected, platforms::in_quotes(given) + ", which is neither");
+    }
   }
 
   void read_metric(const std::string& name, const Node& node, const std::string& tolerance) {

@@ -72,10 +72,9 @@ MetricResult bound(std::string name, const json& error, double most) {
   return result;
 }
 
-/// "rings row 3": as the page of a suite numbers them, with what was run.
-std::string row_name(const json& row, std::size_t number) {
-  return fmt::format("{} row {} ({} {} {})", row.value("suite", ""), number, row.value("platform", ""),
-                     row.value("arguments", ""), row.value("metric", ""));
+/// What a row of measurements runs, behind its message.
+std::string run_text(const json& row) {
+  return fmt::format(" ({} {} {})", row.value("platform", ""), row.value("arguments", ""), row.value("metric", ""));
 }
 
 }  // namespace
@@ -134,7 +133,9 @@ CaseResult judge_validation(const Case& of, const json& validated) {
   std::size_t good = 0;
   for (const json& row : validated.at("rows")) {
     const std::string verdict = row.at("verdict");
-    const std::string name = row_name(row, ++number[row.at("suite")]);
+    // As the page of a suite numbers them.
+    const std::string suite = row.at("suite");
+    const std::string name = fmt::format("{} row {}", suite, ++number[suite]);
     MetricResult each{name, nullptr, nullptr, {}, row.value("tolerance", ""), verdict != "fail" && verdict != "broken",
                       ""};
     if (verdict == "broken") {
@@ -151,7 +152,9 @@ CaseResult judge_validation(const Case& of, const json& validated) {
     }
     ++judged;
     good += each.passes ? 1 : 0;
-    if (!each.passes) result.metrics.push_back(std::move(each));
+    if (each.passes) continue;
+    each.message += run_text(row);
+    result.metrics.push_back(std::move(each));
   }
   MetricResult rows{"rows within", judged, good, {}, "equal", good == judged, ""};
   if (!rows.passes) rows.message = fmt::format("expected {} rows, got {}", judged, good);

@@ -137,7 +137,7 @@ TEST_F(MeasuredCli, WrongInputIsNamed) {
   expect_refused({"no op", "collective ../small.json", {"--op is required"}});
   write("m.txt", test + row("4096", "12"));
   expect_refused(
-      {"analytical", "collective astra-ring-8 --measured ../m.txt", {"--measured: expected a machine of modules"}});
+      {"analytical", "collective themis-2d-sw-sw --measured ../m.txt", {"--measured: expected a machine of modules"}});
 }
 
 }  // namespace
