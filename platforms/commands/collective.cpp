@@ -256,7 +256,8 @@ Command collective_command(const Arguments& parent) {
   auto options = std::make_shared<CollectiveOptions>();
   const Arguments app = parent.add_subcommand("collective", "Times collectives: the table that nccl-tests users know");
   add_platform_options(app, options->platform);
-  app.add_option("--op", options->op, "The collective").check(OneOf(names_of<CollectiveOp>()));
+  app.add_option("--op", options->op, "The collective; required, but for --measured with a file that says it")
+      .check(OneOf(names_of<CollectiveOp>()));
   app.add_option("--algorithm", options->algorithm, "Algorithm instead of the platform's")
       .check(OneOf(collective_algorithms()));
   app.add_option("--bytes", options->bytes, "Sizes of the whole buffer: 1MiB,8MiB or 1KiB:1GiB:x2")

@@ -47,6 +47,8 @@ struct CaseResult {
 
 /// What a case's golden values become: those of its metrics that have a value.
 [[nodiscard]] nlohmann::ordered_json golden_of(const CaseResult& result);
+/// What a case is like with these golden values: it fails where it has no result, or a metric no value.
+void take_as_golden(CaseResult& result);
 
 /// A line for each golden value that another one takes the place of; empty where none does.
 [[nodiscard]] std::string changes_text(const nlohmann::ordered_json& before, const nlohmann::ordered_json& after);

@@ -49,7 +49,9 @@ class CaseRunner {
       for (std::size_t i = 0; i < cases_.size(); ++i) {
         if (cases_[i].validation) end(i, validate(cases_[i]));
       }
+      line_.hide();
     } catch (Interrupted& by) {
+      line_.hide();
       by.kept = fmt::format("{} of {} cases are done", ended_, cases_.size());
       throw;
     }
@@ -152,13 +154,14 @@ class CaseRunner {
   TimeLeft left_;
 };
 
-/// Golden values of cases that came to a result. Says what changes, in text or JSON.
-ordered_json update(const std::vector<Case>& cases, const std::vector<CaseResult>& results, std::string& text) {
+/// Golden values of cases that came to a result, which pass then. Says what changes, in text and JSON.
+ordered_json update(const std::vector<Case>& cases, std::vector<CaseResult>& results, std::string& text) {
   ordered_json updated = ordered_json::array();
   for (std::size_t i = 0; i < cases.size(); ++i) {
     if (cases[i].validation || !results[i].message.empty()) continue;
     const ordered_json golden = regress::golden_of(results[i]);
     const std::string changes = regress::changes_text(cases[i].golden, golden);
+    regress::take_as_golden(results[i]);
     if (changes.empty()) continue;
     write_file(cases[i].file, regress::with_golden(cases[i].text, golden));
     text += "updated " + cases[i].file + "\n" + changes;
@@ -166,17 +169,6 @@ ordered_json update(const std::vector<Case>& cases, const std::vector<CaseResult
   }
   if (updated.empty()) text += "no golden value has changed\n";
   return updated;
-}
-
-/// After an update a case fails if it has come to no result, if a metric has no value, or by its measurements.
-bool could_be_updated(const std::vector<Case>& cases, const std::vector<CaseResult>& results) {
-  for (std::size_t i = 0; i < cases.size(); ++i) {
-    if (cases[i].validation ? !results[i].passes() : !results[i].message.empty()) return false;
-    for (const regress::MetricResult& metric : results[i].metrics) {
-      if (!cases[i].validation && metric.got.is_null()) return false;
-    }
-  }
-  return true;
 }
 
 int run(const RegressOptions& options) {
@@ -192,29 +184,22 @@ int run(const RegressOptions& options) {
   } catch (const Interrupted& by) {
     interrupted = by;
   }
-  const std::vector<CaseResult> results = runner.results();
-  ordered_json told = regress::to_json(results);
-  std::string text = results.empty() ? "" : regress::to_text(results);
-  bool passes = regress::all_pass(results);
-  if (!interrupted && options.update) {
-    std::string changes;
-    told["updated"] = update(cases, results, changes);
-    text = changes;
-    for (const CaseResult& each : results) {
-      if (!each.message.empty()) text += each.name + ": " + each.message + "\n";
-    }
-    passes = could_be_updated(cases, results);
-    told["pass"] = passes;
-  }
+  std::vector<CaseResult> results = runner.results();
+  std::string changes;
+  ordered_json updated;
+  if (!interrupted && options.update) updated = update(cases, results, changes);
+  const bool passes = regress::all_pass(results);
   // Of all cases, or not written.
   if (!interrupted && !junit.empty()) write_file(junit, regress::to_junit(results));
   if (!interrupted) files.keep();
   if (options.json) {
+    ordered_json told = regress::to_json(results);
+    if (!updated.is_null()) told["updated"] = updated;
     told["partial"] = partial_json(interrupted);
     if (interrupted) told["pass"] = nullptr;
     print_json(told);
-  } else if (!text.empty()) {
-    print(text);
+  } else if (!results.empty()) {
+    print(changes + (updated.is_null() || !passes ? regress::to_text(results) : ""));
   }
   if (interrupted) throw Interrupted(*interrupted);
   return passes ? kDone : kFailed;
@@ -226,9 +211,7 @@ Command regress_command(const Arguments& parent) {
   auto options = std::make_shared<RegressOptions>();
   const Arguments app = parent.add_subcommand(
       "regress", "Runs platforms whose results have to stay, and compares them with golden values");
-  app.add_option("cases", options->places, "Cases, NAME.regress.json, or folders of them")
-      .required()
-      .type_name("FILE");
+  app.add_option("cases", options->places, "Cases, NAME.regress.json, or folders of them").required().type_name("FILE");
   app.add_flag("--update", options->update, "Write what comes out into the cases as their golden values");
   app.add_option("--junit", options->junit, "Write the verdicts as XML of JUnit, for CI").type_name("FILE");
   app.add_option("--jobs", options->jobs, "Cases at a time")

@@ -158,6 +158,8 @@ TEST_F(RegressCli, AnUpdateFailsForWhatHasNoResult) {
   ASSERT_EQ(told["updated"].size(), 1U);
   EXPECT_EQ(told["updated"][0]["file"], "../cases/good.regress.json");
   EXPECT_TRUE(told["updated"][0]["before"].is_null());
+  EXPECT_EQ(told["cases"][0]["pass"], true) << "with its golden value";
+  EXPECT_EQ(told["cases"][1]["pass"], false);
 }
 
 TEST_F(RegressCli, WrongInputIsNamed) {
