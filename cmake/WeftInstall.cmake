@@ -18,9 +18,10 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/hw/rtl/ DESTINATION ${CMAKE_INSTALL_DATA
 install(EXPORT weftTargets NAMESPACE weft:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/weft)
 set(weft_data ${CMAKE_INSTALL_DATADIR}/weft)
 set(weft_rtl ${weft_data}/rtl)
+set(weft_program ${CMAKE_INSTALL_BINDIR}/weft)
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/weftConfig.cmake.in ${PROJECT_BINARY_DIR}/weftConfig.cmake
-                              INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/weft PATH_VARS weft_data weft_rtl)
+                              INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/weft PATH_VARS weft_data weft_rtl weft_program)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/weftConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/weftConfig.cmake ${PROJECT_BINARY_DIR}/weftConfigVersion.cmake
-              ${PROJECT_SOURCE_DIR}/cmake/FindSystemC.cmake ${PROJECT_SOURCE_DIR}/cmake/WeftRtl.cmake
+              ${PROJECT_SOURCE_DIR}/cmake/FindSystemC.cmake ${PROJECT_SOURCE_DIR}/cmake/WeftRtl.cmake ${PROJECT_SOURCE_DIR}/cmake/WeftRegress.cmake
               ${PROJECT_SOURCE_DIR}/cmake/package_data.cpp.in DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/weft)

@@ -130,6 +130,8 @@ bool is_of(ResultKind kind, const Beginning& file) {
     case ResultKind::kStudyPage:
       return text.starts_with("<!DOCTYPE html>\n") &&
              text.find("<meta name=\"generator\" content=\"weft study\">") != std::string_view::npos;
+    case ResultKind::kJunit:
+      return line_of(text, 1).starts_with("<testsuites name=\"weft regress\" ");
   }
   return false;
 }
@@ -196,6 +198,8 @@ std::string_view describe(ResultKind kind) {
       return "a table of weft study";
     case ResultKind::kStudyPage:
       return "a page of weft study";
+    case ResultKind::kJunit:
+      return "verdicts of weft regress";
   }
   return "";
 }

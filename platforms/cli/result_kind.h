@@ -31,6 +31,7 @@ enum class ResultKind : std::uint8_t {
   kAccuracyTable,  ///< of weft validate
   kStudyTable,     ///< points of a study
   kStudyPage,      ///< of weft study
+  kJunit,          ///< of weft regress
 };
 
 /// Nothing if a result of the kind may take the file's place: it is empty, or it is one itself, as its beginning says.

@@ -27,6 +27,7 @@
 #include "platforms/config/text.h"
 #include "platforms/jobs/collective_details.h"
 #include "platforms/jobs/collective_summary.h"
+#include "platforms/jobs/measured/measured.h"
 #include "platforms/machine/platform.h"
 #include "platforms/results/format.h"
 #include "platforms/results/link_summary.h"
@@ -46,13 +47,14 @@ using nlohmann::ordered_json;
 
 struct CollectiveOptions {
   PlatformOptions platform;
-  std::string op = "all_reduce";
+  std::string op;
   std::string algorithm;
   std::string bytes = "1KiB:1GiB:x2";
   std::string type = "fp32";
   WaveOptions waves;
   TimelineOptions timeline;
   std::string out;
+  std::string measured;
   bool traffic = false;
   bool json = false;
   bool cold = false;
@@ -127,14 +129,20 @@ int run_analytical(const CollectiveOptions& options, const std::vector<std::uint
   options.waves.refuse_without_modules();
   for (const auto& [option, given] :
        {std::pair("--why", options.platform.why), std::pair("--out", !options.out.empty()),
-        std::pair("--timeline", !options.timeline.file.empty())}) {
+        std::pair("--timeline", !options.timeline.file.empty()), std::pair("--measured", !options.measured.empty())}) {
     if (given) throw UsageError(option + std::string(": expected a machine of modules, got an analytical network"));
   }
   return run_analytical_collective(
       {options.platform, value_of<CollectiveOp>(options.op), options.op, sizes, options.type, element, options.json});
 }
 
-int run_machine(const CollectiveOptions& options, Platform& platform, const CollectiveRequest& request) {
+std::string title(const std::string& platform, const CollectiveRequest& request, int accelerators) {
+  return fmt::format("# {}, {} on {} accelerators\n", platform, name_of(request.op), accelerators);
+}
+
+/// `measured`: null where nothing is compared.
+int run_machine(const CollectiveOptions& options, Platform& platform, const CollectiveRequest& request,
+                const Measured* measured) {
   CollectiveRows rows(platform, request);
   const std::vector<std::uint64_t>& sizes = request.sizes;
   auto building = std::make_unique<BuildingLine>(what_is_built(platform.machine()));
@@ -148,17 +156,16 @@ int run_machine(const CollectiveOptions& options, Platform& platform, const Coll
   const std::unique_ptr<WaveRecording> waves = open_waves(options.waves, machine, files);
   std::optional<Interrupted> interrupted;
   {
-    Table table(options, size_of(request.type),
-                fmt::format("# {}, {} on {} accelerators\n", platform.name(), options.op, machine.size()));
+    Table table(options, size_of(request.type), title(platform.name(), request, machine.size()));
     std::vector<std::uint64_t> works = sizes;
     if (request.warms_up) works.insert(works.begin(), sizes.front());
     ListProgress done(machine.dispatcher(), std::move(works));
     Progress progress(
         machine.dispatcher(), [&done] { return done.done(); }, Progress::kEvents, std::move(building));
     try {
-      rows.run([&](const CollectiveResult& result, bool measured) {
+      rows.run([&](const CollectiveResult& result, bool is_measured) {
         done.end_one();
-        if (!measured || options.json) return;
+        if (!is_measured || options.json || measured != nullptr) return;
         progress.hide();
         table.add(result);
       });
@@ -179,12 +186,14 @@ int run_machine(const CollectiveOptions& options, Platform& platform, const Coll
   const std::vector<CollectiveResult>& results = rows.results();
   const ordered_json configured = configuration(platform.document());
   std::string why_told;
+  ordered_json why;
   if (options.platform.why && !results.empty()) {
-    ordered_json why = {{"weft", version_json()}, {"left_out_us", 0}};
+    why = {{"weft", version_json()}, {"left_out_us", 0}};
     why.update(why_summary(machine, rows.why()));
     if (!folder.empty()) write_file(folder / "why.json", why.dump(1) + "\n");
     why_told = "\n" + why_text(why, configured["values"]);
   }
+  if (measured != nullptr) summary["measured"] = measured->beside(results, why, configured["values"]);
   if (!folder.empty()) {
     write_file(folder / "config.json", configured);
     write_file(folder / "links.csv", link_table(machine, rows.length(), rows.since()));
@@ -194,6 +203,9 @@ int run_machine(const CollectiveOptions& options, Platform& platform, const Coll
   if (options.json) {
     print_json(summary);
   } else {
+    if (measured != nullptr && !results.empty()) {
+      print(title(platform.name(), request, machine.size()) + measured_text(summary["measured"]));
+    }
     if (!rows.remark().empty()) print("# " + rows.remark() + "\n");
     if (!results.empty() && results.front().dpa_busy) print("# " + binding_text(results) + "\n");
     print(phases_text(results));
@@ -206,15 +218,36 @@ int run_machine(const CollectiveOptions& options, Platform& platform, const Coll
   return rows.has_wrong() ? kFailed : kDone;
 }
 
-int run(CollectiveOptions options) {
-  const auto type = value_of<ElementType>(options.type);
-  const std::vector<std::uint64_t> sizes = parse_sizes(options.bytes, "--bytes", size_of(type));
+/// What is to be compared: of what the command line leaves out, all that the file has.
+Measured read_measured(const CollectiveOptions& options, const Arguments& app) {
+  MeasuredChoice choice;
+  if (!options.op.empty()) choice.op = value_of<CollectiveOp>(options.op);
+  if (app.given("--type")) choice.type = value_of<ElementType>(options.type);
+  const std::uint64_t element = choice.type ? size_of(*choice.type) : 1;
+  if (app.given("--bytes")) choice.sizes = parse_sizes(options.bytes, "--bytes", element);
+  return {options.measured, choice};
+}
+
+int run(CollectiveOptions options, const Arguments& app) {
   options.timeline.check();
+  std::optional<Measured> measured;
+  if (!options.measured.empty()) {
+    measured = read_measured(options, app);
+    options.op = name_of(measured->op());
+    options.type = name_of(measured->type());
+  }
+  if (options.op.empty())
+    throw UsageError("--op is required, but for --measured with a file that says what it measured");
+  const auto type = value_of<ElementType>(options.type);
+  const std::vector<std::uint64_t> sizes =
+      measured ? measured->sizes() : parse_sizes(options.bytes, "--bytes", size_of(type));
   if (is_analytical(options.platform)) return run_analytical(options, sizes, size_of(type));
   const CollectiveRequest request{value_of<CollectiveOp>(options.op), options.algorithm, type, sizes, !options.cold};
   for (OptionValue& value : options_of(request, "--algorithm")) options.platform.by_option.push_back(std::move(value));
   Platform platform(options.platform);
-  return checked_against(platform.document(), [&] { return run_machine(options, platform, request); });
+  if (measured) measured->check_ranks(platform.machine().accelerators, platform.name());
+  return checked_against(platform.document(),
+                         [&] { return run_machine(options, platform, request, measured ? &*measured : nullptr); });
 }
 
 }  // namespace
@@ -223,7 +256,8 @@ Command collective_command(const Arguments& parent) {
   auto options = std::make_shared<CollectiveOptions>();
   const Arguments app = parent.add_subcommand("collective", "Times collectives: the table that nccl-tests users know");
   add_platform_options(app, options->platform);
-  app.add_option("--op", options->op, "The collective").check(OneOf(names_of<CollectiveOp>())).required();
+  app.add_option("--op", options->op, "The collective; required, but for --measured with a file that says it")
+      .check(OneOf(names_of<CollectiveOp>()));
   app.add_option("--algorithm", options->algorithm, "Algorithm instead of the platform's")
       .check(OneOf(collective_algorithms()));
   app.add_option("--bytes", options->bytes, "Sizes of the whole buffer: 1MiB,8MiB or 1KiB:1GiB:x2")
@@ -236,10 +270,13 @@ Command collective_command(const Arguments& parent) {
       .type_name("FOLDER");
   options->timeline.add_to(app);
   app.add_flag("--why", options->platform.why, "Keep the critical path: where the time of the rows goes, exactly");
+  app.add_option("--measured", options->measured,
+                 "What nccl-tests or rccl-tests printed, or wrote by -J: simulate its sizes and put both side by side")
+      .type_name("FILE");
   app.add_flag("--traffic", options->traffic, "Print a second table, of the bytes that links carried");
   app.add_flag("--no-warmup", options->cold, "Skip the run of the first size that is not measured");
   app.add_flag("--json", options->json, "Print JSON");
-  return {app, [options] { return run(*options); }};
+  return {app, [options, app] { return run(*options, app); }};
 }
 
 }  // namespace weft::platforms

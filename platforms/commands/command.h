@@ -21,6 +21,7 @@ Command study_command(const Arguments& parent);
 Command evaluate_command(const Arguments& parent);
 Command kernel_command(const Arguments& parent);
 Command dpa_command(const Arguments& parent);
+Command regress_command(const Arguments& parent);
 Command validate_command(const Arguments& parent);
 Command bench_command(const Arguments& parent);
 Command memory_command(const Arguments& parent);

@@ -79,13 +79,13 @@ int run(int argc, char** argv) {
   const Arguments app = line.arguments();
   app.require_subcommand(1, 1);
   const std::vector<Command> commands = {
-      run_command(app),        why_command(app),      compare_command(app), report_command(app),
-      collective_command(app), sweep_command(app),    study_command(app),   evaluate_command(app),
-      kernel_command(app),     validate_command(app), bench_command(app),   dpa_command(app),
-      platforms_command(app),  parts_command(app),    models_command(app),  new_command(app),
-      describe_command(app),   topology_command(app), trace_command(app),   import_command(app),
-      workload_command(app),   memory_command(app),   vcd_command(app),     completion_command(app),
-      man_command(app)};
+      run_command(app),        why_command(app),       compare_command(app),  report_command(app),
+      collective_command(app), sweep_command(app),     study_command(app),    evaluate_command(app),
+      kernel_command(app),     regress_command(app),   validate_command(app), bench_command(app),
+      dpa_command(app),        platforms_command(app), parts_command(app),    models_command(app),
+      new_command(app),        describe_command(app),  topology_command(app), trace_command(app),
+      import_command(app),     workload_command(app),  memory_command(app),   vcd_command(app),
+      completion_command(app), man_command(app)};
   check_words(argc, argv);
   if (const std::optional<std::string> help = line.parse(argc, argv)) {
     print(*help);

@@ -18,6 +18,7 @@
 #include "platforms/jobs/job_kind.h"
 #include "platforms/jobs/platform_schema.h"
 #include "platforms/machine/machine.h"
+#include "platforms/regress/case_file.h"
 #include "platforms/results/write_file.h"
 #include "platforms/study/task.h"
 #include "sw/analytical/config.h"
@@ -118,19 +119,34 @@ int describe_names() {
   return kDone;
 }
 
+FieldDoc doc_of(const study::StudyMember& member) {
+  FieldDoc field;
+  field.path = member.name;
+  field.type = member.type;
+  field.doc = member.doc;
+  return field;
+}
+
 /// Members of a study, those whose keys are a user's among them.
 std::vector<FieldDoc> fields_of_study() {
   std::vector<FieldDoc> fields = describe(study::StudyFields());
   for (const study::StudyMember& member : study::study_members()) {
-    FieldDoc& field = fields.emplace_back();
-    field.path = member.name;
-    field.type = member.type;
-    field.doc = member.doc;
+    fields.push_back(doc_of(member));
     const auto add = [&fields](const std::vector<FieldDoc>& more) {
       fields.insert(fields.end(), more.begin(), more.end());
     };
     if (member.name == std::string_view("collective")) add(describe(study::CollectiveFields(), "collective"));
     if (member.name == std::string_view("search")) add(describe(study::SearchFields(), "search"));
+  }
+  return fields;
+}
+
+std::vector<FieldDoc> fields_of_case() {
+  std::vector<FieldDoc> fields = describe(regress::CaseFields());
+  for (const study::StudyMember& member : regress::case_members()) {
+    fields.push_back(doc_of(member));
+    if (member.name != std::string_view("validate")) continue;
+    for (FieldDoc& field : describe(regress::ValidateFields(), "validate")) fields.push_back(std::move(field));
   }
   return fields;
 }
@@ -157,6 +173,10 @@ int describe_all() {
       "\n## A study\n\nThese are no fields of a platform. `weft sweep` reads them from a file of their own "
       "([sweeps](../architect/sweeps.md)).\n\n" +
       table(fields_of_study()));
+  print(
+      "\n## A regression case\n\nThese are no fields of a platform. `weft regress` reads them from files of their own "
+      "([regression](../architect/regression.md)).\n\n" +
+      table(fields_of_case()));
   print("\n## `weft memory`\n\nThese are no fields of a platform. `weft memory --set` changes them.\n\n" +
         table(describe(dram::MemoryConfig())));
   return kDone;

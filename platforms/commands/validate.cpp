@@ -67,6 +67,13 @@ std::vector<std::string> default_tables() {
   return files;
 }
 
+/// A file beside the table, or else one from where the command runs, or a name of the catalogue.
+std::string platform_of(const PublishedRow& row) {
+  std::error_code ignored;
+  const fs::path beside = fs::path(row.file).parent_path() / row.platform;
+  return fs::is_regular_file(beside, ignored) ? beside.string() : row.platform;
+}
+
 /// "collective --op all_gather" on PLATFORM: the platform follows the command's name.
 std::vector<std::string> command_line(const PublishedRow& row, const std::string& arguments, const fs::path& scratch) {
   std::vector<std::string> words;
@@ -75,7 +82,7 @@ std::vector<std::string> command_line(const PublishedRow& row, const std::string
   if (words.empty()) {
     throw UsageError(fmt::format("{}:{}: column 'arguments': expected a command of weft", row.file, row.line));
   }
-  words.insert(words.begin() + 1, row.platform);
+  words.insert(words.begin() + 1, platform_of(row));
   if (words.front() == "run") words.insert(words.end(), {"--out", scratch.string(), "--timeline-ranks", "0"});
   words.emplace_back("--json");
   return words;
@@ -193,7 +200,7 @@ class Pages {
       std::vector<PublishedResult> rows;
       std::copy_if(results.begin(), results.end(), std::back_inserter(rows),
                    [&suite](const PublishedResult& result) { return result.row.suite == suite.suite; });
-      const fs::path table = tables_.at(suite.suite);
+      const fs::path& table = tables_.at(suite.suite);
       suites.emplace_back(suite, Reading::find(table, suite.suite));
       const SuitePage page = suite_page(rows, suites.back().second, options_->tables.empty() ? "" : table.string());
       write_file(folder_ / (suite.suite + ".md"), page.markdown);
@@ -202,11 +209,19 @@ class Pages {
     }
     // A run of all that come with Weft is the whole summary; another one renews its own rows.
     const bool is_all = options_->tables.empty() && options_->suite.empty();
-    write_file(folder_ / "README.md",
-               accuracy_summary(suites, Reading::find(tables_.begin()->second, "README"), is_all ? "" : earlier()));
+    write_file(folder_ / "README.md", accuracy_summary(suites, reading(), is_all ? "" : earlier(), options_->tables));
   }
 
  private:
+  /// Of the summary: that beside the tables, if they lie in one folder. A user's tables beside Weft's have none.
+  [[nodiscard]] Reading reading() const {
+    const fs::path folder = tables_.begin()->second.parent_path();
+    for (const auto& [suite, table] : tables_) {
+      if (table.parent_path() != folder) return {};
+    }
+    return Reading::find(tables_.begin()->second, "README");
+  }
+
   [[nodiscard]] std::string earlier() const {
     std::ifstream file(fs::path(options_->markdown) / "README.md");
     std::ostringstream text;
@@ -216,7 +231,7 @@ class Pages {
 
   const ValidateOptions* options_;
   fs::path folder_;
-  std::map<std::string, std::string> tables_;  ///< by suite, the first that has it
+  std::map<std::string, fs::path> tables_;  ///< by suite, the first that has it
 };
 
 void print_results(const std::vector<PublishedResult>& results, bool json,
@@ -255,7 +270,7 @@ int run(const ValidateOptions& options) {
   for (const PublishedRow& row : rows) {
     auto& needed = runs_of.emplace_back();
     for (const std::string& arguments : row.command_lines()) {
-      const auto [entry, fresh] = runs.try_emplace({row.platform, arguments});
+      const auto [entry, fresh] = runs.try_emplace({platform_of(row), arguments});
       if (fresh) {
         // Each run writes to a folder of its own.
         entry->second.arguments = command_line(row, arguments, scratch.path() / std::to_string(order.size()));

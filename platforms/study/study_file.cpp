@@ -9,6 +9,7 @@
 #include "platforms/config/text.h"
 #include "platforms/machine/platform.h"
 #include "platforms/study/expression/quantity_value.h"
+#include "platforms/study/read_members.h"
 
 namespace weft::study {
 
@@ -21,29 +22,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kMostSteps = 1'000'000;
-
-/// Members of an object in the order in which the file has them, which Document does not keep.
-class Order {
- public:
-  explicit Order(const std::string& text) : tree_(nlohmann::ordered_json::parse(text, nullptr, false, true)) {}
-
-  [[nodiscard]] std::vector<std::pair<std::string, Node>> members(const Node& node,
-                                                                  const std::vector<std::string>& place) const {
-    std::vector<std::pair<std::string, Node>> found = node.members();
-    const nlohmann::ordered_json* at = &tree_;
-    for (const std::string& key : place) {
-      at = at->is_array() ? &(*at)[std::stoul(key)] : &(*at)[key];
-    }
-    std::map<std::string, std::size_t> rank;
-    for (const auto& [key, value] : at->items()) rank.emplace(key, rank.size());
-    std::stable_sort(found.begin(), found.end(),
-                     [&rank](const auto& a, const auto& b) { return rank.at(a.first) < rank.at(b.first); });
-    return found;
-  }
-
- private:
-  nlohmann::ordered_json tree_;
-};
 
 double number_at(const Node& node) {
   const std::optional<double> number = number_of(node.raw());
@@ -99,19 +77,6 @@ Axis read_axis(const std::string& path, const Node& node, bool samples) {
   if (!node.is_object()) node.fail("a list, or an object with from, to and steps or factor");
   read_span(node, samples, axis);
   return axis;
-}
-
-Expression read_expression(const Node& node) {
-  if (node.raw().is_number()) return Expression(node.raw().dump());
-  if (!node.is_string()) node.fail("an expression in quotes");
-  return Expression(node.raw().get<std::string>());
-}
-
-void check_name(const std::string& name, const Node& node) {
-  const bool is_name =
-      !name.empty() && std::isalpha(static_cast<unsigned char>(name[0])) != 0 &&
-      std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
-  if (!is_name) node.fail("a name of letters, digits and _", platforms::in_quotes(name));
 }
 
 class Reader {

@@ -85,6 +85,11 @@ step("configuring" ${CMAKE_COMMAND} -S ${EXAMPLE} -B ${WORK}/build -G ${GENERATO
 step("building" ${CMAKE_COMMAND} --build ${WORK}/build)
 step("the example" ${CMAKE_COMMAND} -E env SC_COPYRIGHT_MESSAGE=DISABLE ${WORK}/build/example)
 message("${output}")
+step("regression" ${CMAKE_CTEST_COMMAND} --test-dir ${WORK}/build --output-on-failure)
+string(FIND "${output}" "racks.all-reduce ." at)
+if(at EQUAL -1)
+  message(FATAL_ERROR "weft_add_regression makes no test racks.all-reduce:\n${output}")
+endif()
 
 # build_project(FOLDER): builds that of the examples.
 function(build_project folder)

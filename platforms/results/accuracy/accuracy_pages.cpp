@@ -221,7 +221,7 @@ SuitePage suite_page(const std::vector<PublishedResult>& rows, const Reading& re
 }
 
 std::string accuracy_summary(const std::vector<std::pair<SuiteStatistics, Reading>>& suites, const Reading& reading,
-                             const std::string& earlier) {
+                             const std::string& earlier, const std::vector<std::string>& tables) {
   std::vector<std::pair<std::string, std::string>> lines;
   std::istringstream text(earlier);
   for (std::string line; std::getline(text, line);) {
@@ -237,8 +237,14 @@ std::string accuracy_summary(const std::vector<std::pair<SuiteStatistics, Readin
       found->second = line;
     }
   }
+  std::string title = reading.title.empty() ? "Accuracy" : reading.title;
+  if (reading.title.empty() && !tables.empty()) {
+    std::vector<std::string> names;
+    for (const std::string& table : tables) names.push_back(fs::path(table).stem().string());
+    title += " against " + join(names, ", ");
+  }
   std::string page =
-      fmt::format("# {}\n\n{} --markdown`.\n\n", reading.title.empty() ? "Accuracy" : reading.title, kWritten);
+      fmt::format("# {}\n\n{}{} --markdown`.\n\n", title, kWritten, tables.empty() ? "" : " " + join(tables, " "));
   page += paragraph(reading.before);
   page += head_of_table(
       {"suite", "compares", "rows", "outside tolerance", "mean error", "mean |error|", "95th percentile", "worst"});

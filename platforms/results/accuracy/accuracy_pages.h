@@ -44,7 +44,9 @@ SuitePage suite_page(const std::vector<traces::PublishedResult>& rows, const Rea
                      const std::string& tables);
 
 /// The summary. Rows of `earlier`, a summary that was written before, stay if their suites are not among these.
+/// `tables`: a user's own, after which a summary without a title of its own is called; empty for those of Weft.
 std::string accuracy_summary(const std::vector<std::pair<traces::SuiteStatistics, Reading>>& suites,
-                             const Reading& reading, const std::string& earlier);
+                             const Reading& reading, const std::string& earlier,
+                             const std::vector<std::string>& tables = {});
 
 }  // namespace weft::platforms

@@ -141,4 +141,23 @@ const Resource& resource_of(const nlohmann::ordered_json& piece) {
   return resource_of(piece.value("kind", std::string()), piece.value("network", std::string()));
 }
 
+std::string configured(const nlohmann::ordered_json& values, const std::string& field) {
+  if (!values.contains(field)) return "";
+  const nlohmann::ordered_json& value = values[field]["value"];
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+std::string settings_text(const nlohmann::ordered_json& values, const Resource& resource) {
+  std::string list;
+  int settings = 0;
+  for (const Resource::Setting& setting : resource.settings) {
+    const std::string field(setting.field);
+    const std::string text = configured(values, field);
+    if (text.find_first_of("123456789") == std::string::npos || settings == resource.shown) continue;
+    if (field == "nic.pcie.lanes" && configured(values, "nic.pcie.generation") == "0") continue;
+    list += (settings++ == 0 ? "" : ", ") + field + " " + text;
+  }
+  return list;
+}
+
 }  // namespace weft::platforms

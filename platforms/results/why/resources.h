@@ -32,4 +32,10 @@ struct Resource {
 [[nodiscard]] const Resource& resource_of(std::string_view kind, std::string_view network);
 [[nodiscard]] const Resource& resource_of(const nlohmann::ordered_json& piece);
 
+/// The value of a field in config.json's `values`, as text; empty if there is none.
+[[nodiscard]] std::string configured(const nlohmann::ordered_json& values, const std::string& field);
+/// What sets a resource, "nic.dma_rate 388Gbps, nic.pcie.lanes 16": settings that come first, but for what this
+/// platform has none of.
+[[nodiscard]] std::string settings_text(const nlohmann::ordered_json& values, const Resource& resource);
+
 }  // namespace weft::platforms

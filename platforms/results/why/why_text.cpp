@@ -91,26 +91,6 @@ std::string shares(const Branch& branch, const Tree& tree) {
   return text;
 }
 
-std::string configured(const ordered_json& values, const std::string& field) {
-  if (!values.contains(field)) return "";
-  const ordered_json& value = values[field]["value"];
-  return value.is_string() ? value.get<std::string>() : value.dump();
-}
-
-/// "nic.dma_rate 388Gbps, nic.pcie.lanes 16": those that come first, but for what this platform has none of.
-std::string values_in(const ordered_json& values, const Resource& resource) {
-  std::string list;
-  int settings = 0;
-  for (const Resource::Setting& setting : resource.settings) {
-    const std::string field(setting.field);
-    const std::string text = configured(values, field);
-    if (text.find_first_of("123456789") == std::string::npos || settings == resource.shown) continue;
-    if (field == "nic.pcie.lanes" && configured(values, "nic.pcie.generation") == "0") continue;
-    list += (settings++ == 0 ? "" : ", ") + field + " " + text;
-  }
-  return list;
-}
-
 /// What kind of machine it is, as far as `values` say.
 std::string machine_text(const ordered_json& values) {
   static constexpr std::array<std::pair<const char*, const char*>, 7> kFields = {
@@ -149,7 +129,7 @@ std::string resources_text(const ordered_json& why, const ordered_json& values, 
     lines.push_back(
         {"  " + std::string(resource.words), short_time(Time(found->second.ps)),
          fmt::format("{:.1f} %", 100.0 * static_cast<double>(found->second.ps) / static_cast<double>(whole)),
-         std::to_string(found->second.times), values_in(values, resource)});
+         std::to_string(found->second.times), settings_text(values, resource)});
   }
   return in_columns(lines, 4);
 }

@@ -52,6 +52,17 @@ TEST_F(ValidateCli, WritesPages) {
   EXPECT_EQ(line_of(renewed, "two"), line_of(summary, "two"));
   EXPECT_NE(line_of(renewed, "one"), line_of(summary, "one"));
 
+  // Tables of two folders have no text in common: the summary is called after them, and says how it was made.
+  fs::remove_all(pages);
+  fs::create_directories(folder_ / "own");
+  write("own/mine.csv", head + row("three", "780"));
+  ASSERT_EQ(weft("validate ../t.csv ../own/mine.csv --markdown pages").code, 0);
+  const std::string both = read_file(pages / "README.md");
+  EXPECT_TRUE(
+      both.starts_with("# Accuracy against t, mine\n\nThis page is written by `weft validate ../t.csv "
+                       "../own/mine.csv --markdown`.\n\n| suite |"))
+      << both;
+
   fs::remove_all(pages);
   write("slash.csv", head + row("a/b", "780"));
   EXPECT_EQ(weft("validate ../slash.csv").code, 0);

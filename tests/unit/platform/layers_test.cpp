@@ -57,8 +57,9 @@ int layer_of(const std::string& path) {
                                                      {"platforms/jobs", 13},
                                                      {"platforms/cli", 13},
                                                      {"platforms/study", 14},
-                                                     {"platforms/commands", 15},
-                                                     {"platforms", 16}};
+                                                     {"platforms/regress", 15},
+                                                     {"platforms/commands", 16},
+                                                     {"platforms", 17}};
   if (path.starts_with("traces/")) return 0;
   const auto found = kLayers.find(folder_of(path));
   if (found != kLayers.end()) return found->second;

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/study/read_members.h"
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+
+#include "platforms/config/text.h"
+
+namespace weft::study {
+
+using platforms::Node;
+
+std::vector<std::pair<std::string, Node>> Order::members(const Node& node,
+                                                         const std::vector<std::string>& place) const {
+  std::vector<std::pair<std::string, Node>> found = node.members();
+  const nlohmann::ordered_json* at = &tree_;
+  for (const std::string& key : place) {
+    at = at->is_array() ? &(*at)[std::stoul(key)] : &(*at)[key];
+  }
+  std::map<std::string, std::size_t> rank;
+  for (const auto& [key, value] : at->items()) rank.emplace(key, rank.size());
+  std::stable_sort(found.begin(), found.end(),
+                   [&rank](const auto& a, const auto& b) { return rank.at(a.first) < rank.at(b.first); });
+  return found;
+}
+
+Expression read_expression(const Node& node) {
+  if (node.raw().is_number()) return Expression(node.raw().dump());
+  if (!node.is_string()) node.fail("an expression in quotes");
+  return Expression(node.raw().get<std::string>());
+}
+
+void check_name(const std::string& name, const Node& node) {
+  const bool is_name =
+      !name.empty() && std::isalpha(static_cast<unsigned char>(name[0])) != 0 &&
+      std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
+  if (!is_name) node.fail("a name of letters, digits and _", platforms::in_quotes(name));
+}
+
+}  // namespace weft::study

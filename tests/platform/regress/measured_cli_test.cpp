@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// weft collective --measured: what nccl-tests prints, beside what is simulated.
+#include <gtest/gtest.h>
+
+#include "tests/support/cli.h"
+#include "traces/files/format_error.h"
+#include "traces/nccl_tests/nccl_tests.h"
+
+namespace weft {
+namespace {
+
+using nlohmann::json;
+using test::Ran;
+using traces::NcclRow;
+
+const std::string kFiles = std::string(WEFT_TEST_DATA) + "/nccl_tests/";
+
+TEST(NcclTests, ReadsWhatTheyPrint) {
+  const std::vector<NcclRow> rows = traces::read_nccl_tests(kFiles + "all_reduce.txt");
+  ASSERT_EQ(rows.size(), 3U) << "a row of no bytes is left out";
+  EXPECT_EQ(rows[0].test, "all_reduce");
+  EXPECT_EQ(rows[0].ranks, 4);
+  EXPECT_EQ(rows[0].bytes, 4096U);
+  EXPECT_EQ(rows[0].type, "float");
+  EXPECT_EQ(rows[0].line, 18);
+  EXPECT_EQ(rows[0].time_us, 105);
+  EXPECT_EQ(rows[0].busbw, 0.06);
+  EXPECT_EQ(rows[0].in_place_us, 102.9);
+  EXPECT_EQ(rows[2].bytes, 1U << 20);
+}
+
+/// Labels of a launcher, timestamps, and a test that only the command tells. Ranks of another group do not count.
+TEST(NcclTests, ReadsLabelledLines) {
+  const std::vector<NcclRow> rows = traces::read_nccl_tests(kFiles + "labelled.txt");
+  ASSERT_EQ(rows.size(), 3U);
+  EXPECT_EQ(rows[0].test, "all_gather");
+  EXPECT_EQ(rows[0].ranks, 2);
+  EXPECT_EQ(rows[0].type, "half");
+  EXPECT_EQ(rows[2].time_us, 200);
+  EXPECT_EQ(rows[2].in_place_us, 196);
+}
+
+TEST(NcclTests, ReadsRowsWithoutNames) {
+  const std::vector<NcclRow> rows = traces::read_nccl_tests(kFiles + "pasted.txt");
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0].test, "");
+  EXPECT_EQ(rows[0].ranks, 0);
+  EXPECT_EQ(rows[1].time_us, 250);
+  EXPECT_EQ(rows[1].busbw, 8.39);
+}
+
+TEST(NcclTests, ReadsJson) {
+  const std::vector<NcclRow> rows = traces::read_nccl_tests(kFiles + "all_reduce.json");
+  ASSERT_EQ(rows.size(), 1U);
+  EXPECT_EQ(rows[0].test, "all_reduce");
+  EXPECT_EQ(rows[0].ranks, 4) << "two processes of two, of which each lists one";
+  EXPECT_EQ(rows[0].time_us, 160.5);
+  EXPECT_EQ(rows[0].in_place_us, 158.25);
+}
+
+class MeasuredCli : public test::CliTest {
+ protected:
+  void expect_wrong(const std::string& text, const char* message, const char* options = "") {
+    write("m.txt", text);
+    const std::string arguments = "collective ../small.json --measured ../m.txt " + std::string(options);
+    expect_refused({message, arguments.c_str(), {message}});
+  }
+  static std::string row(const std::string& bytes, const std::string& time, const std::string& type = "float") {
+    return bytes + " 1 " + type + " sum -1 " + time + " 1.0 1.5 0 " + time + " 1.0 1.5 0\n";
+  }
+};
+
+TEST_F(MeasuredCli, PutsBothSideBySide) {
+  const json told = weft_json("collective ../small.json --measured " + kFiles + "all_reduce.txt --why");
+  EXPECT_EQ(told["op"], "all_reduce");
+  ASSERT_EQ(told["measured"]["rows"].size(), 3U);
+  EXPECT_EQ(told["measured"]["ranks"], 4);
+  for (std::size_t i = 0; i < 3; ++i) {
+    const json& row = told["measured"]["rows"][i];
+    EXPECT_EQ(row["simulated_us"], told["rows"][i]["time_us"]);
+    EXPECT_EQ(row["simulated_busbw"], told["rows"][i]["busbw"]);
+    const double error = row["simulated_us"].get<double>() / row["measured_us"].get<double>() - 1;
+    EXPECT_NEAR(row["error"].get<double>(), error, 1e-12);
+    EXPECT_GT(row["limit"]["share"], 0);
+    EXPECT_FALSE(row["limit"]["words"].get<std::string>().empty());
+  }
+  EXPECT_EQ(told["measured"]["rows"][0]["verdict"], "as measured");
+  EXPECT_EQ(told["measured"]["rows"][2]["verdict"], "faster than measured");
+
+  write("m.txt", row("4096", "50"));
+  const Ran ran = weft("collective ../small.json --op all_reduce --measured ../m.txt");
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_TRUE(ran.out.starts_with("# small, all_reduce on 4 accelerators\n# size (B)")) << ran.out;
+  EXPECT_NE(ran.out.find("  slower than measured\n# mean error +"), std::string::npos) << ran.out;
+}
+
+/// The mean of rows of one size; those of one type, and of the sizes that are wanted.
+TEST_F(MeasuredCli, TakesWhatIsChosen) {
+  write("m.txt", row("4096", "100") + row("4096", "120") + row("8192", "1") + row("4096", "7", "half"));
+  const json told = weft_json("collective ../small.json --op all_reduce --type fp32 --bytes 4KiB --measured ../m.txt");
+  ASSERT_EQ(told["measured"]["rows"].size(), 1U);
+  EXPECT_EQ(told["measured"]["rows"][0]["measured_us"], 110.0);
+  EXPECT_EQ(told["measured"]["rows"][0]["times"], 2);
+  EXPECT_EQ(told["type"], "fp32");
+}
+
+TEST_F(MeasuredCli, WrongInputIsNamed) {
+  const std::string test = "# Collective test starting: all_reduce_perf\n";
+  expect_wrong("", "../m.txt: expected what nccl-tests prints, rows of size, count, type");
+  expect_wrong(test, "../m.txt: expected what nccl-tests prints");
+  expect_wrong("{\"a\": 1}", "../m.txt: expected what nccl-tests writes by -J, an object with a list of results");
+  expect_wrong("{\"results\": [{\"size\": \"1\"}]}", "../m.txt: expected what nccl-tests writes by -J");
+  expect_wrong(test + row("4096", "12") + "8192 1 float sum -1 3.0\n",
+               "../m.txt:3: expected a row of nccl-tests with 11 columns, got 6");
+  expect_wrong(
+      test + "# size count type redop root time algbw busbw #wrong time algbw busbw #wrong\n4 1 float sum 1 1\n",
+      "../m.txt:3: expected a row of nccl-tests with 13 columns, got 6");
+  expect_wrong(test + row("4096", "fast"), "../m.txt:2: expected a number in column time, got \"fast\"");
+  expect_wrong(test + row("4096", "0"), "../m.txt:2: expected a time of more than 0");
+  expect_wrong("# size count type redop root cputime algbw busbw #wrong\n",
+               "../m.txt:1: expected the time of collectives");
+  expect_wrong(row("4096", "12"), "--op: expected one of all_gather,");
+  expect_wrong(row("4096", "12"), "since ../m.txt does not say which test it is of");
+  expect_wrong(test + row("4096", "12") + "$ ./all_gather_perf\n" + row("4096", "12"),
+               "has several tests, all_reduce, all_gather");
+  expect_wrong(test + row("4096", "12"), "--op: expected a test that ../m.txt has, all_reduce, got \"all_gather\"",
+               "--op all_gather");
+  expect_wrong("$ ./sendrecv_perf\n" + row("4096", "12"),
+               "expected a test of a collective that Weft has, got sendrecv_perf");
+  expect_wrong(test + row("4096", "12") + row("4096", "12", "half"), "has several types, float, half");
+  expect_wrong(test + row("4096", "12", "double"), "since Weft has no \"double\", which ../m.txt measured");
+  expect_wrong(test + row("4097", "12"), "../m.txt:2: expected a size of whole elements of fp32, got 4097 B");
+  expect_wrong(test + row("4096", "12"), "--bytes: expected sizes that ../m.txt has, from 4096B to 4096B, got 8192B",
+               "--bytes 8KiB");
+  expect_wrong(test + "#  Rank  0 Group  0 Pid 1 on a\n" + row("4096", "12"),
+               "--measured: expected measurements of 4 ranks, as many as small has accelerators, got 1 in ../m.txt");
+  expect_refused({"no op", "collective ../small.json", {"--op is required"}});
+  write("m.txt", test + row("4096", "12"));
+  expect_refused(
+      {"analytical", "collective themis-2d-sw-sw --measured ../m.txt", {"--measured: expected a machine of modules"}});
+}
+
+}  // namespace
+}  // namespace weft

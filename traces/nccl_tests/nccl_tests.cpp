@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "traces/nccl_tests/nccl_tests.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+#include <string_view>
+#include <utility>
+
+#include "traces/files/format_error.h"
+#include "traces/files/text_file.h"
+
+namespace weft::traces {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::string_view kExpected = "what nccl-tests prints, rows of size, count, type, ..., time, algbw and busbw";
+constexpr std::array<std::string_view, 10> kTests = {"all_reduce", "all_gather", "reduce_scatter", "alltoall",
+                                                     "broadcast",  "reduce",     "gather",         "scatter",
+                                                     "sendrecv",   "hypercube"};
+
+std::vector<std::string_view> words_of(std::string_view line) {
+  std::vector<std::string_view> words;
+  constexpr std::string_view kBlanks = " \t\r";
+  for (std::size_t at = line.find_first_not_of(kBlanks); at != std::string_view::npos;) {
+    const std::size_t end = std::min(line.find_first_of(kBlanks, at), line.size());
+    words.push_back(line.substr(at, end - at));
+    at = line.find_first_not_of(kBlanks, end);
+  }
+  return words;
+}
+
+template <typename Number>
+std::optional<Number> number_of(std::string_view word) {
+  Number number{};
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
+  if (error != std::errc() || end != word.data() + word.size()) return std::nullopt;
+  return number;
+}
+
+/// The last test that the text names: "all_reduce" of "build/all_reduce_perf -b 8".
+std::string test_in(std::string_view text) {
+  constexpr std::string_view kEnd = "_perf";
+  std::string test;
+  for (std::size_t at = text.find(kEnd); at != std::string_view::npos; at = text.find(kEnd, at + 1)) {
+    std::size_t from = at;
+    while (from > 0 && (std::isalnum(static_cast<unsigned char>(text[from - 1])) != 0 || text[from - 1] == '_')) --from;
+    const std::string_view name = text.substr(from, at - from);
+    if (std::find(kTests.begin(), kTests.end(), name) != kTests.end()) test = name;
+  }
+  return test;
+}
+
+/// Without what mpirun --tag-output ("[1,0]<stdout>:") and srun --label ("0: ") put before each line.
+std::string_view without_label(std::string_view line) {
+  const std::string_view first = line.substr(0, line.find_first_of(" \t"));
+  if (const std::size_t end = line.find(">:"); first.starts_with('[') && end != std::string_view::npos) {
+    return line.substr(0, end).find("]<std") == std::string_view::npos ? line : line.substr(end + 2);
+  }
+  const bool is_label =
+      first.size() > 1 && first.find_first_not_of("0123456789") == first.size() - 1 && first.back() == ':';
+  return is_label ? line.substr(first.size()) : line;
+}
+
+/// Text as it stood on a terminal.
+class Lines {
+ public:
+  explicit Lines(std::string file) : file_(std::move(file)) {}
+
+  void add(std::string_view line) {
+    ++number_;
+    line = without_label(line);
+    const std::vector<std::string_view> words = words_of(line);
+    if (words.empty()) return;
+    if (const std::string test = test_in(line); !test.empty()) test_ = test;
+    if (words.front().starts_with('#')) {
+      add_comment(line);
+    } else if (words.front().find_first_not_of("0123456789") == std::string_view::npos) {
+      add_row(words);
+    }
+  }
+  [[nodiscard]] std::vector<NcclRow> take_rows() { return std::move(rows_); }
+
+ private:
+  /// Where a row has what, counted from its first word.
+  struct Columns {
+    std::size_t all = 0;
+    std::size_t time = 0;
+    std::size_t busbw = 0;
+    std::size_t in_place = 0;
+  };
+  static constexpr std::size_t kOfOne = 4;  ///< time, algbw, busbw and #wrong
+  static constexpr std::size_t kLeast = 3 + 2 * kOfOne;
+  static constexpr std::size_t kMost = kLeast + 2;  ///< with redop and root
+
+  void add_comment(std::string_view line) {
+    std::vector<std::string_view> words = words_of(line.substr(line.find('#') + 1));
+    if (words.empty()) return;
+    if (words.front() == "nThread" || words.front() == "Using") ranks_.clear();
+    if (words.front() == "Rank" && words.size() > 3) add_rank(words);
+    if (words.front() == "size") set_columns(words);
+  }
+
+  /// "Rank 0 Group 0 Pid 2321 on ...". Ranks of other groups run tests of their own.
+  void add_rank(const std::vector<std::string_view>& words) {
+    const std::optional<int> rank = number_of<int>(words[1]);
+    if (!rank) return;
+    const std::string group(words[2] == "Group" ? words[3] : "");
+    if (ranks_.empty()) group_ = group;
+    if (group == group_) ranks_.insert(*rank);
+  }
+
+  void set_columns(const std::vector<std::string_view>& names) {
+    const auto at = [&names](std::string_view name, std::size_t from) {
+      return static_cast<std::size_t>(std::find(names.begin() + static_cast<std::ptrdiff_t>(from), names.end(), name) -
+                                      names.begin());
+    };
+    Columns columns{names.size(), at("time", 0), at("busbw", 0), 0};
+    if (at("cputime", 0) < names.size()) {
+      fail("the time of collectives, got that of the processor that starts them (-C)");
+    }
+    if (columns.time == names.size() || columns.busbw == names.size()) return;
+    columns.in_place = at("time", columns.time + 1);
+    // A timestamp is two words, and is not needed.
+    if (names.back() == "timestamp") --columns.all;
+    columns_ = columns;
+  }
+
+  void add_row(const std::vector<std::string_view>& words) {
+    Columns columns;
+    if (columns_) {
+      columns = *columns_;
+    } else {
+      const std::size_t all = std::clamp(words.size(), kLeast, kMost);
+      columns = {all, all - 2 * kOfOne, all - 2 * kOfOne + 2, all - kOfOne};
+    }
+    if (words.size() < columns.all || (!columns_ && words.size() > kMost)) {
+      fail("a row of nccl-tests with " + std::to_string(columns.all) + " columns, got " + std::to_string(words.size()));
+    }
+    NcclRow row;
+    row.line = number_;
+    row.test = test_;
+    row.ranks = static_cast<int>(ranks_.size());
+    row.bytes = value<std::uint64_t>(words[0], "size");
+    row.type = words[2];
+    row.time_us = value<double>(words[columns.time], "time");
+    row.busbw = value<double>(words[columns.busbw], "busbw");
+    if (columns.in_place < columns.all) row.in_place_us = number_of<double>(words[columns.in_place]);
+    if (row.bytes == 0) return;
+    if (!std::isfinite(row.time_us) || row.time_us <= 0)
+      fail("a time of more than 0, got " + one_line(words[columns.time]));
+    rows_.push_back(std::move(row));
+  }
+
+  template <typename Number>
+  Number value(std::string_view word, const char* column) const {
+    if (const std::optional<Number> number = number_of<Number>(word)) return *number;
+    fail(std::string("a number in column ") + column + ", got \"" + one_line(word) + "\"");
+  }
+
+  [[noreturn]] void fail(const std::string& expected) const {
+    throw FormatError(file_, number_, "expected " + expected);
+  }
+
+  std::string file_;
+  int number_ = 0;
+  std::string test_;
+  std::string group_;
+  std::set<int> ranks_;
+  std::optional<Columns> columns_;
+  std::vector<NcclRow> rows_;
+};
+
+/// Of `-J FILE`. Some versions list the first device of a process alone.
+int ranks_of(const json& config) {
+  std::set<std::pair<std::string, int>> processes;
+  std::optional<int> group;
+  for (const json& device : config.value("devices", json::array())) {
+    if (!group) group = device.value("group", 0);
+    if (device.value("group", 0) != *group) continue;
+    processes.emplace(device.value("hostname", ""), device.value("pid", 0));
+  }
+  return static_cast<int>(processes.size()) * config.value("nthreads", 1) * config.value("ngpus", 1);
+}
+
+std::vector<NcclRow> rows_of(const json& report) {
+  NcclRow common;
+  if (report.contains("args") && !report["args"].empty()) common.test = test_in(report["args"][0].get<std::string>());
+  if (report.contains("config")) common.ranks = ranks_of(report["config"]);
+  std::vector<NcclRow> rows;
+  for (const json& result : report.at("results")) {
+    NcclRow row = common;
+    row.bytes = result.at("size");
+    row.type = result.at("type");
+    if (row.bytes == 0) continue;
+    const json& measured = result.at("out_of_place");
+    row.time_us = measured.at("time");
+    row.busbw = measured.at("bus_bw");
+    if (const json in_place = result.value("in_place", json()); in_place.is_object())
+      row.in_place_us = in_place.at("time");
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+}  // namespace
+
+std::vector<NcclRow> read_nccl_tests(const std::filesystem::path& file) {
+  const std::string text = read_text(file, kExpected);
+  std::vector<NcclRow> rows;
+  if (const std::size_t first = text.find_first_not_of(" \t\r\n"); first != std::string::npos && text[first] == '{') {
+    constexpr const char* kJson = "expected what nccl-tests writes by -J, an object with a list of results, got ";
+    try {
+      const json report = json::parse(text);
+      if (!report.is_object() || !report.contains("results"))
+        throw FormatError(file.string(), 0, std::string(kJson) + "other JSON");
+      rows = rows_of(report);
+    } catch (const json::exception& error) {
+      throw FormatError(file.string(), 0, kJson + std::string("other JSON: ") + error.what());
+    }
+  } else {
+    Lines lines(file.string());
+    std::istringstream stream(text);
+    for (std::string line; std::getline(stream, line);) lines.add(line);
+    rows = lines.take_rows();
+  }
+  if (rows.empty()) throw FormatError(file.string(), 0, "expected " + std::string(kExpected) + ", got no row");
+  return rows;
+}
+
+}  // namespace weft::traces

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+/// What nccl-tests and rccl-tests print:
+///
+///     # Collective test starting: all_reduce_perf
+///     #  Rank  0 Group  0 Pid   2321 on     node-1 device  0 [0000:1b:00] NVIDIA H100 80GB HBM3
+///     #       size         count      type   redop    root     time   algbw   busbw  #wrong     time   algbw ...
+///         1048576        262144     float     sum      -1    32.10   32.67   57.16       0    31.80   32.97 ...
+///
+/// Rows are measured out of place first, then in place. Columns are found by their names, or, where no line has names,
+/// by their number from the end: older versions have no root, or no redop. Lines that begin with no number, which NCCL
+/// and launchers mix with the rest, say nothing, but for the name of a test. What `-J FILE` writes is read as well.
+namespace weft::traces {
+
+struct NcclRow {
+  int line = 0;      ///< 0 in JSON
+  std::string test;  ///< "all_reduce", of all_reduce_perf; empty where the file does not say
+  int ranks = 0;     ///< of the communicator; 0 where the file does not say
+  std::uint64_t bytes = 0;
+  std::string type;  ///< "float"
+  double time_us = 0;
+  double busbw = 0;  ///< GB/s
+  std::optional<double> in_place_us;
+};
+
+/// All rows of more than no bytes, in order. Throws FormatError for a file without any, and for a row that is no row.
+[[nodiscard]] std::vector<NcclRow> read_nccl_tests(const std::filesystem::path& file);
+
+}  // namespace weft::traces
