@@ -159,7 +159,7 @@ TEST_F(CulpritsCli, AVictimOfPauses) {
     ASSERT_EQ(weft("trace convert ../t.json w." + std::to_string(rank) + ".et").code, 0);
   }
   const json why = path(
-      "run ../leaves.json --set workload.kind=chakra --set workload.traces=w --set accelerators=8 --set fabric.radix=8 "
+      R"(run ../leaves.json --set 'workload={"kind":"chakra","traces":"w"}' --set accelerators=8 --set fabric.radix=8 )"
       "--set fabric.hosts_per_leaf=4 --set fabric.uplinks=1 --set fabric.segment=4KiB "
       "--set fabric.link.flow_control=pfc --out out --why");
   const std::string congested = "network.leaf1.port0 to nic" + std::to_string(kMany);
