@@ -21,7 +21,6 @@
 namespace weft::platforms {
 namespace {
 
-using nlohmann::json;
 using nlohmann::ordered_json;
 
 struct EvaluateOptions {
@@ -65,8 +64,8 @@ study::Study study_of(const EvaluateOptions& options) {
   of.limits = {limit<Time>("--time", options.time, parse_time), limit<Bytes>("--memory", options.memory, parse_bytes)};
   for (const std::string& each : options.set) {
     const auto [path, text] = halves("--set", each);
-    json value = json::parse(text, nullptr, false);
-    of.set.emplace_back(path, value.is_discarded() ? json(text) : value);
+    nlohmann::json value = nlohmann::json::parse(text, nullptr, false);
+    of.set.emplace_back(path, value.is_discarded() ? nlohmann::json(text) : value);
   }
   if (!options.op.empty()) {
     of.collective = {{"op", options.op}, {"bytes", options.bytes}};
@@ -146,7 +145,7 @@ class Server {
     try {
       study::Study of = study_;
       of.file = "line " + std::to_string(line_);
-      const json given = parse_own_json(line, of.file);
+      const nlohmann::json given = parse_own_json(line, of.file);
       if (!given.is_object()) throw InputError(of.file, "", "an object of overrides, PATH: VALUE", got_text(given));
       study::Assignments values;
       for (const auto& [path, value] : given.items()) values.emplace_back(path, value);
