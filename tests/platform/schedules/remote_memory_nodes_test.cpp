@@ -215,7 +215,7 @@ TEST_F(RemoteMemoryNodes, SayWhatIsWrong) {
   expect_part("tensor_size: expected a multiple of the 4 bytes of an element",
               error_of(switches, memory_node(0, {}, NodeType::kMemoryStore, 1001, true)));
   // A quarter of the pool, of which half is for collectives.
-  expect_part("a rank's part of remote memory needs 129GiB, and ",
+  expect_part("a rank's part of remote memory needs 129 GiB, and ",
               error_of(switches, memory_node(0, {}, NodeType::kMemoryStore, 129LL << 30)));
 }
 
