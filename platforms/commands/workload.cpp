@@ -8,12 +8,12 @@
 #include <optional>
 #include <stdexcept>
 
-#include "platforms/config/choices.h"
 #include "platforms/cli/output.h"
 #include "platforms/cli/result_files.h"
 #include "platforms/commands/command.h"
 #include "platforms/commands/trace/trace.h"
 #include "platforms/config/catalogue.h"
+#include "platforms/config/choices.h"
 #include "platforms/config/text.h"
 #include "platforms/jobs/graph/transformer_workload.h"
 #include "platforms/jobs/own_model.h"

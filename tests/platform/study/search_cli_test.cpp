@@ -10,17 +10,27 @@
 namespace weft {
 namespace {
 
-namespace fs = std::filesystem;
 using nlohmann::json;
 using test::Ran;
 
-class SearchCli : public test::StudyCli {
- protected:
-  /// The built modules lie beside the program.
-  static bool has(const char* module) {
-    return fs::exists(fs::path(WEFT_BINARY).parent_path() / "study" / (std::string(module) + ".so"));
-  }
-};
+/// Skips a test only where CMake has not found a library that Weft is whole without.
+#ifdef HAS_WEFT_SEARCH
+constexpr bool kHasSearch = true;
+#else
+constexpr bool kHasSearch = false;
+#endif
+#ifdef HAS_WEFT_MPI
+constexpr bool kHasMpi = true;
+#else
+constexpr bool kHasMpi = false;
+#endif
+constexpr const char* kWithoutSearch =
+    "pagmo is optional: CMake did not find Debian's package libpagmo-dev, which ./weft test installs";
+constexpr const char* kWithoutMpi =
+    "MPI is optional: CMake did not find Debian's package libopenmpi-dev, or openmpi-bin is missing; ./weft test "
+    "installs both";
+
+using SearchCli = test::StudyCli;
 
 /// A grid of 24 x 12 points, of which those with y = 5 are the front: along it one goal falls as the other grows.
 constexpr const char* kFront = R"({
@@ -50,7 +60,7 @@ std::string with_seed(std::string text, int seed) {
 }
 
 TEST_F(SearchCli, FindsAFrontInAThirdOfTheGrid) {
-  if (!has("weft_search")) GTEST_SKIP() << "built without pagmo (Debian's package libpagmo-dev)";
+  if (!kHasSearch) GTEST_SKIP() << kWithoutSearch;
   json whole = json::array();
   for (int x = 0; x < 24; ++x) whole.push_back({{"one", x}, {"other", 23 - x}});
   write_study(with_seed(kFront, 1));
@@ -68,7 +78,7 @@ TEST_F(SearchCli, FindsAFrontInAThirdOfTheGrid) {
 
 /// A search that was ended goes on as if it had not been.
 TEST_F(SearchCli, GoesOnAsTheSameSearch) {
-  if (!has("weft_search")) GTEST_SKIP() << "built without pagmo (Debian's package libpagmo-dev)";
+  if (!kHasSearch) GTEST_SKIP() << kWithoutSearch;
   std::string shorter = with_seed(kFront, 3);
   shorter.replace(shorter.find("96"), 2, "40");
   write_study(shorter);
@@ -80,7 +90,7 @@ TEST_F(SearchCli, GoesOnAsTheSameSearch) {
 }
 
 TEST_F(SearchCli, OtherMethodsRun) {
-  if (!has("weft_search")) GTEST_SKIP() << "built without pagmo (Debian's package libpagmo-dev)";
+  if (!kHasSearch) GTEST_SKIP() << kWithoutSearch;
   for (const char* const method : {"moead", "sga", "de", "annealing"}) {
     SCOPED_TRACE(method);
     const std::string goals = method == std::string("moead") ? R"("us", "one")" : R"("one")";
@@ -120,10 +130,7 @@ class MpiCli : public test::StudyCli {
   }
 
   void SetUp() override {
-    if (!fs::exists(fs::path(WEFT_BINARY).parent_path() / "study" / "weft_mpi.so")) {
-      GTEST_SKIP() << "built without MPI (Debian's packages libopenmpi-dev and openmpi-bin)";
-    }
-    if (run("command -v mpirun").code != 0) GTEST_SKIP() << "without mpirun (Debian's package openmpi-bin)";
+    if (!kHasMpi || run("command -v mpirun").code != 0) GTEST_SKIP() << kWithoutMpi;
   }
 };
 
