@@ -72,10 +72,10 @@ std::string units_of(Kind kind) {
 
 }  // namespace
 
-double unit_factor(std::string_view metric, std::string_view unit) {
+std::optional<double> unit_factor(std::string_view metric, std::string_view unit) {
   const auto* const wanted =
       std::find_if(kUnits.begin(), kUnits.end(), [&](const Unit& each) { return each.text == unit; });
-  if (wanted == kUnits.end()) return 1;
+  if (wanted == kUnits.end()) return std::nullopt;
   bool is_own = true;
   for (std::string_view path = metric; !path.empty(); is_own = false) {
     const std::size_t dot = path.rfind('.');
@@ -88,7 +88,7 @@ double unit_factor(std::string_view metric, std::string_view unit) {
     if (!is_own) break;
     throw std::invalid_argument("a unit of " + std::string(metric) + ", one of " + units_of(own->kind));
   }
-  return 1;
+  return std::nullopt;
 }
 
 }  // namespace weft::traces

@@ -78,7 +78,7 @@ std::vector<PublishedRow::Term> PublishedRow::terms() const {
 }
 
 double PublishedRow::in_unit(const std::string& path, double value) const {
-  return value * unit_factor(path, unit);
+  return value * unit_factor(path, unit).value_or(1);
 }
 
 std::vector<PublishedRow> read_published(const CsvTable& table) {

@@ -24,12 +24,14 @@ Allowed read_allowed(const std::string& text, const std::string& path, const Nod
   const bool is_path =
       path.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-") == std::string::npos;
   const std::size_t end = text.find_first_not_of("0123456789.eE+- ");
-  const std::string unit = end == std::string::npos || text == "-" ? "" : text.substr(end);
+  const std::string unit = end == std::string::npos ? "" : text.substr(end);
   try {
-    Allowed allowed{traces::Tolerance::parse(text, unit), text};
-    if (allowed.tolerance.kind != traces::Tolerance::Kind::kAbsolute || unit.empty()) return allowed;
+    if (unit.empty() || unit == "%") return {traces::Tolerance::parse(text, ""), text};
     if (!is_path) throw std::invalid_argument("a tolerance such as 10%, or 0.5 without a unit, for an expression");
-    allowed.tolerance.value /= traces::unit_factor(path, unit);
+    const std::optional<double> factor = traces::unit_factor(path, unit);
+    if (!factor) throw std::invalid_argument("a tolerance such as 10%, 0.5 or -, or with a unit that " + path + " has");
+    Allowed allowed{traces::Tolerance::parse(text, unit), text};
+    allowed.tolerance.value /= *factor;
     return allowed;
   } catch (const std::invalid_argument& error) {
     node.fail(error.what(), platforms::in_quotes(text));

@@ -152,10 +152,20 @@ class Lines {
     row.time_us = value<double>(words[columns.time], "time");
     row.busbw = value<double>(words[columns.busbw], "busbw");
     if (columns.in_place < columns.all) row.in_place_us = number_of<double>(words[columns.in_place]);
+    row.wrong = wrong_behind(words, columns.busbw);
+    // Out of place and in place are alike.
+    if (row.in_place_us) row.wrong += wrong_behind(words, columns.in_place + columns.busbw - columns.time);
     if (row.bytes == 0) return;
     if (!std::isfinite(row.time_us) || row.time_us <= 0)
       fail("a time of more than 0, got " + one_line(words[columns.time]));
     rows_.push_back(std::move(row));
+  }
+
+  /// Elements that were wrong, of the column behind a busbw: "N/A" where none were checked, and in older versions no
+  /// count but the largest error.
+  static std::int64_t wrong_behind(const std::vector<std::string_view>& words, std::size_t busbw) {
+    if (busbw + 1 >= words.size()) return 0;
+    return std::max<std::int64_t>(0, number_of<std::int64_t>(words[busbw + 1]).value_or(0));
   }
 
   template <typename Number>
@@ -189,6 +199,14 @@ int ranks_of(const json& config) {
   return static_cast<int>(processes.size()) * config.value("nthreads", 1) * config.value("ngpus", 1);
 }
 
+/// `nwrong` of a result, which is a text in some versions.
+std::int64_t wrong_of(const json& measured) {
+  const auto found = measured.find("nwrong");
+  if (found == measured.end()) return 0;
+  if (found->is_string()) return number_of<std::int64_t>(found->get<std::string>()).value_or(0);
+  return found->is_number() ? found->get<std::int64_t>() : 0;
+}
+
 std::vector<NcclRow> rows_of(const json& report) {
   NcclRow common;
   if (report.contains("args") && !report["args"].empty()) common.test = test_in(report["args"][0].get<std::string>());
@@ -202,8 +220,11 @@ std::vector<NcclRow> rows_of(const json& report) {
     const json& measured = result.at("out_of_place");
     row.time_us = measured.at("time");
     row.busbw = measured.at("bus_bw");
-    if (const json in_place = result.value("in_place", json()); in_place.is_object())
+    row.wrong = wrong_of(measured);
+    if (const json in_place = result.value("in_place", json()); in_place.is_object()) {
       row.in_place_us = in_place.at("time");
+      row.wrong += wrong_of(in_place);
+    }
     rows.push_back(std::move(row));
   }
   return rows;

@@ -28,6 +28,7 @@ struct NcclRow {
   double time_us = 0;
   double busbw = 0;  ///< GB/s
   std::optional<double> in_place_us;
+  std::int64_t wrong = 0;  ///< elements, both ways; 0 where they were not checked
 };
 
 /// All rows of more than no bytes, in order. Throws FormatError for a file without any, and for a row that is no row.

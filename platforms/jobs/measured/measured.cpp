@@ -110,7 +110,8 @@ ordered_json limit_of(const ordered_json& why, const ordered_json& values, std::
           {"settings", settings_text(values, *most)}};
 }
 
-std::string verdict_of(double error) {
+std::string verdict_of(double error, std::int64_t wrong) {
+  if (wrong > 0) return "measured with wrong data";
   if (std::abs(error) <= kAlike) return "as measured";
   return error > 0 ? "slower than measured" : "faster than measured";
 }
@@ -174,6 +175,7 @@ void Measured::add(const NcclRow& row) {
   size->time_us.push_back(row.time_us);
   size->busbw.push_back(row.busbw);
   if (row.in_place_us) size->in_place_us.push_back(*row.in_place_us);
+  size->wrong += row.wrong;
 }
 
 std::vector<std::uint64_t> Measured::sizes() const {
@@ -210,7 +212,8 @@ ordered_json Measured::beside(const std::vector<CollectiveResult>& results, cons
         {"simulated_busbw", results[i].busbw_GBps},
         {"in_place_us", size.in_place_us.empty() ? ordered_json() : ordered_json(mean(size.in_place_us))},
         {"times", size.time_us.size()},
-        {"verdict", verdict_of(error)}};
+        {"wrong", size.wrong},
+        {"verdict", verdict_of(error, size.wrong)}};
     if (!why.is_null()) row["limit"] = limit_of(why, values, i, results.size());
     rows.push_back(std::move(row));
   }

@@ -46,6 +46,7 @@ class Measured {
     std::vector<double> time_us;
     std::vector<double> busbw;
     std::vector<double> in_place_us;
+    std::int64_t wrong = 0;
   };
 
   void choose(const std::vector<traces::NcclRow>& rows, const MeasuredChoice& choice);

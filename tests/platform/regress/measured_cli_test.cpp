@@ -94,6 +94,25 @@ TEST_F(MeasuredCli, PutsBothSideBySide) {
   EXPECT_NE(ran.out.find("  slower than measured\n# mean error +"), std::string::npos) << ran.out;
 }
 
+/// nccl-tests counts elements that are wrong, out of place and in place, in rows with names and without.
+TEST_F(MeasuredCli, WrongDataAreNoGoodMeasurement) {
+  write("m.txt",
+        "4096 1 float sum -1 50 1.0 1.5 3 50 1.0 1.5 N/A\n8192 1 float sum -1 50 1.0 1.5 0 50 1.0 1.5 2e-07\n");
+  json rows = weft_json("collective ../small.json --op all_reduce --measured ../m.txt")["measured"]["rows"];
+  EXPECT_EQ(rows[0]["wrong"], 3);
+  EXPECT_EQ(rows[0]["verdict"], "measured with wrong data");
+  EXPECT_EQ(rows[1]["wrong"], 0);
+  EXPECT_EQ(rows[1]["verdict"], "slower than measured");
+  const std::string names = "# size count type redop root time algbw busbw #wrong time algbw busbw #wrong\n";
+  write("m.txt", names + "4096 1 float sum -1 50 1.0 1.5 0 50 1.0 1.5 7\n");
+  rows = weft_json("collective ../small.json --op all_reduce --measured ../m.txt")["measured"]["rows"];
+  EXPECT_EQ(rows[0]["wrong"], 7);
+  write("m.json", R"({"results": [{"size": 4096, "type": "float",
+      "out_of_place": {"time": 50, "bus_bw": 1.5, "nwrong": "4"}, "in_place": {"time": 50, "nwrong": 1}}]})");
+  rows = weft_json("collective ../small.json --op all_reduce --measured ../m.json")["measured"]["rows"];
+  EXPECT_EQ(rows[0]["wrong"], 5);
+}
+
 /// The mean of rows of one size; those of one type, and of the sizes that are wanted.
 TEST_F(MeasuredCli, TakesWhatIsChosen) {
   write("m.txt", row("4096", "100") + row("4096", "120") + row("8192", "1") + row("4096", "7", "half"));

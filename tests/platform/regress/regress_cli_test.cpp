@@ -178,6 +178,12 @@ TEST_F(RegressCli, WrongInputIsNamed) {
                "metrics.us.tolerance: expected a tolerance such as 10%");
   expect_wrong(R"({"metrics": {"us": {"path": "rows.0.time_us", "tolerance": "1GB/s"}}})",
                "metrics.us.tolerance: expected a unit of rows.0.time_us");
+  for (const char* const tolerance : {"1banana", "1min", "1KB", "1.5x"}) {
+    const std::string metric = std::string(R"({"path": "rows.0.time_us", "tolerance": ")") + tolerance + "\"}";
+    expect_wrong(
+        (R"({"metrics": {"us": )" + metric + "}}").c_str(),
+        "metrics.us.tolerance: expected a tolerance such as 10%, 0.5 or -, or with a unit that rows.0.time_us");
+  }
   expect_wrong(R"({"metrics": {"x": {"path": "a_us / b_us", "tolerance": "1us"}}})",
                "metrics.x.tolerance: expected a tolerance such as 10%, or 0.5 without a unit, for an expression");
   expect_wrong(R"({"digest": true, "golden": 1})", "golden: expected an object with a value for each metric");
