@@ -17,7 +17,7 @@ function compared() {
   ], rows, 3);
 }
 
-/** Where the critical paths differ: time by kind. Null where one run has none. */
+/** Where the critical paths differ: time by kind. Nothing where one run has none. */
 function changedPath() {
   const sums = (why) => d3.nest().key((piece) => piece.kind).rollup((some) => d3.sum(some, (piece) => piece.ps) / 1e6)
     .map(why.pieces, d3.map);
