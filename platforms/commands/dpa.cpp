@@ -9,10 +9,10 @@
 #include <nlohmann/json.hpp>
 
 #include "platforms/cli/output.h"
-#include "platforms/config/sizes.h"
 #include "platforms/commands/command.h"
 #include "platforms/commands/dpa_bench.h"
 #include "platforms/config/document.h"
+#include "platforms/config/sizes.h"
 #include "platforms/config/text.h"
 #include "platforms/machine/platform.h"
 #include "platforms/results/format.h"

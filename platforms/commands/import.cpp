@@ -10,10 +10,10 @@
 #include <utility>
 
 #include "hw/fabric/topology/topology.h"
-#include "platforms/config/choices.h"
 #include "platforms/cli/output.h"
 #include "platforms/cli/result_files.h"
 #include "platforms/commands/command.h"
+#include "platforms/config/choices.h"
 #include "platforms/config/field_visitor.h"
 #include "platforms/config/text.h"
 #include "platforms/import/astra_algorithms.h"

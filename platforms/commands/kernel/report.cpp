@@ -9,8 +9,8 @@
 #include <string_view>
 
 #include "platforms/cli/output.h"
-#include "platforms/config/sizes.h"
 #include "platforms/commands/command.h"
+#include "platforms/config/sizes.h"
 #include "platforms/results/format.h"
 #include "platforms/results/write_file.h"
 

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "platforms/config/choices.h"
 #include "platforms/commands/command.h"
+#include "platforms/config/choices.h"
 #include "platforms/config/text.h"
 
 namespace weft::platforms {
