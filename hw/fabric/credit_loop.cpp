@@ -21,6 +21,11 @@ Bytes segment_on_wire(const FabricConfig& network) {
   return Bytes(network.wire_bytes(static_cast<std::uint32_t>(network.segment.count())));
 }
 
+/// What a packet takes of the link's buffer.
+Bytes held_by(Bytes packet, const LinkConfig& link) {
+  return link.most_held > Bytes() ? std::min(packet, link.most_held) : packet;
+}
+
 /// Calls `visit(link, switches, name)` for every link: its index, how many of its ends are switches, and a maker of its
 /// name.
 template <typename Visit>
@@ -87,9 +92,16 @@ CreditLoop::CreditLoop(const FabricConfig& network, const LinkConfig& link, int 
   if (link.flow_control == FlowControl::kPfc) needed += network.switch_config.buffer.resume;
 }
 
+Bytes CreditLoop::held(const LinkConfig& link) const {
+  constexpr int kSegments = 3;  // one arrives, one leaves, and one absorbs what their times differ by
+  const Time length = transfer_time(packet, link.rate);
+  const Bytes streaming = Bytes(scaled(packet.count(), (away - length).count(), away.count()));
+  return std::max((link.buffer + link.shared) / kSegments, streaming);
+}
+
 double CreditLoop::share(const LinkConfig& link) const {
   if (link.flow_control != FlowControl::kCredits) return 1;
-  const std::int64_t packets = (link.buffer + link.shared) / packet;
+  const std::int64_t packets = (link.buffer + link.shared) / held_by(packet, link);
   // Of the link, which carries what rounding leaves of a packet to the next.
   const double sending = static_cast<double>(packets * packet.count()) * 8e12 / static_cast<double>(link.rate.count());
   return std::min(1.0, sending / static_cast<double>(away.count()));
@@ -103,8 +115,10 @@ void fit_buffers(Topology& topology, const FabricConfig& network) {
   const std::vector<Bytes> queues = own_queues(topology);
   for (std::size_t i = 0; i < topology.links.size(); ++i) {
     LinkConfig& link = topology.links[i];
-    if (link.buffer > Bytes()) continue;
-    link.buffer = std::max({LinkConfig::kLeastBuffer, CreditLoop(network, link, switches[i]).needed, queues[i]});
+    if (link.buffer == Bytes()) {
+      link.buffer = std::max({LinkConfig::kLeastBuffer, CreditLoop(network, link, switches[i]).needed, queues[i]});
+    }
+    if (network.segment > network.mtu) link.most_held = CreditLoop(network, link, switches[i]).held(link);
   }
 }
 

@@ -31,6 +31,11 @@ class Plan;
 /// A link is full when its buffer holds rate times the time away and one packet more, since what is left of the buffer
 /// can be less than a packet. `needed` has room for one more, the DMA's.
 ///
+/// Of a segment of several MTUs, whose packets take and give back their credit one by one, `held` is taken at once.
+/// With T the time away without S and B the buffer's time at the link's rate, packets of an MTU carry B / T of the
+/// rate. Segments of S carry the same, n S / (T + S), if each takes S T / (T + S) of the buffer: in a short loop what
+/// is on its way, in a long one all of it. No more than three go into a buffer.
+///
 /// With priority flow control a receiver that lets its sender go on still has its private buffer full, which must last
 /// until the next packet comes: the pause frame behind a packet that is being sent, the way back, `pause_response`, the
 /// sender's choice, and the way here. That is the same time with `pause_response` added. Links that lose are no
@@ -43,12 +48,15 @@ struct CreditLoop {
   /// Of a link of the network of which so many ends are switches.
   CreditLoop(const FabricConfig& network, const LinkConfig& link, int switches);
 
+  /// What a whole segment takes of the link's buffer at the most.
+  [[nodiscard]] Bytes held(const LinkConfig& link) const;
   /// The part of its rate that the link can carry of whole segments in one lane, 1 at the most. Without credits 1.
   [[nodiscard]] double share(const LinkConfig& link) const;
 };
 
 /// Gives each link whose `buffer` is 0 the `needed` of its credit loop, LinkConfig::kLeastBuffer at the least. The one
-/// between switches counts where a link occurs in both places.
+/// between switches counts where a link occurs in both places. Where segments are longer than the MTU, each link gets
+/// its `most_held`.
 ///
 /// A router of a network with coordinates that has one end is a part of that end: its outputs are the end's own ports.
 /// What the end has for a port that is busy must not stand before what it has for others, so the end's link has

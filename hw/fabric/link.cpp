@@ -9,15 +9,24 @@
 #include "hw/fabric/link_waves.h"
 
 namespace weft::fabric {
+namespace {
+
+std::uint32_t most_held_of(const LinkConfig& config) {
+  const std::int64_t most = config.most_held.count();
+  return most == 0 || most > UINT32_MAX ? UINT32_MAX : static_cast<std::uint32_t>(most);
+}
+
+}  // namespace
 
 Transmitter::Transmitter(Dispatcher& dispatcher, const LinkConfig& config, const EventTarget& owner, std::uint32_t tag,
                          const Stall::Config& stall, const std::string& name)
     : byte_time_(config.rate),
       propagation_(config.propagation),
       dispatcher_(dispatcher),
+      tag_(tag),
+      most_held_(most_held_of(config)),
       stalls_(stall.limit != Time()),
       credits_(config.flow_control == FlowControl::kCredits),
-      tag_(tag),
       shares_(config.shared != Bytes()),
       lanes_(static_cast<std::uint8_t>(config.lanes)),
       shared_free_(config.shared.count()),
@@ -145,28 +154,29 @@ Time Transmitter::later_credit_at(int lane_index, std::int64_t wire_bytes, Time 
     if (up != now) return up;
   }
   if (!credits_) return lane.rare == nullptr ? now : pause_over(*lane.rare, now);
-  if (shares_ && another_borrows(lane)) return shared_credit_at(lane_index, wire_bytes, now);
+  const std::int64_t held = held_by(wire_bytes);
+  if (shares_ && another_borrows(lane)) return shared_credit_at(lane_index, held, now);
   collect(lane, now.count());
   std::int64_t sum = room(lane);
-  if (sum >= wire_bytes) return now;
+  if (sum >= held) return now;
   for (std::uint32_t i = 0; i < lane.count; ++i) {
     sum += lane.coming[i].bytes;
-    if (sum >= wire_bytes) return Time(lane.coming[i].time);
+    if (sum >= held) return Time(lane.coming[i].time);
   }
   if (lane.rare == nullptr) return kNever;
   const Fifo<Credit>& more = lane.rare->credits;
   for (std::size_t i = 0; i < more.size(); ++i) {
     sum += more[i].bytes;
-    if (sum >= wire_bytes) return Time(more[i].time);
+    if (sum >= held) return Time(more[i].time);
   }
   return kNever;
 }
 
 /// What comes back to other lanes may be of the shared buffer: takes all credits in the order of their times.
-Time Transmitter::shared_credit_at(int lane_index, std::int64_t wire_bytes, Time now) {
+Time Transmitter::shared_credit_at(int lane_index, std::int64_t held, Time now) {
   const auto lanes = static_cast<std::size_t>(made_lanes());
   for (std::size_t i = 0; i < lanes; ++i) collect(lane(static_cast<int>(i)), now.count());
-  if (room(lane(lane_index)) >= wire_bytes) return now;
+  if (room(lane(lane_index)) >= held) return now;
   struct Account {
     std::int64_t available = 0;
     std::size_t next = 0;
@@ -193,15 +203,16 @@ Time Transmitter::shared_credit_at(int lane_index, std::int64_t wire_bytes, Time
     ++its->next;
     std::int64_t sum = extra_->shared + std::max<std::int64_t>(own, 0);
     for (std::size_t i = 0; i < lanes; ++i) sum += std::min<std::int64_t>(accounts[i].available, 0);
-    if (sum >= wire_bytes) return Time(first->time);
+    if (sum >= held) return Time(first->time);
   }
 }
 
 Time Transmitter::send(Packet& packet, Time ready) {
   Lane& mine = lane(packet.lane);
   if (credits_) {
-    mine.available -= packet.wire_bytes;
-    if (mine.available < 0) shared_free_ -= std::min<std::int64_t>(packet.wire_bytes, -mine.available);
+    const std::int64_t held = held_by(packet.wire_bytes);
+    mine.available -= held;
+    if (mine.available < 0) shared_free_ -= std::min(held, -mine.available);
   }
   assert(shared_free_ >= 0 && "sent without credit");
   Time head = std::max(ready, free_at_);
@@ -221,7 +232,7 @@ Time Transmitter::send(Packet& packet, Time ready) {
   sc_core::sc_time delay = to_delay(head + propagation_ - dispatcher_.now());
   Phase phase = Phase::kPacket;
   if (records_) [[unlikely]]
-    extra_->waves->packet(packet, head, length);
+    extra_->waves->packet(packet, held_by(packet.wire_bytes), head, length);
   if (Causes* const causes = dispatcher_.causes(); causes != nullptr) [[unlikely]] {
     if (owner_.cause(tag_) == CauseKind::kOther) {  // one who says nothing of its own work
       causes->mark(CauseKind::kPipeline, ready, Dispatcher::place_of(owner_));
@@ -292,9 +303,10 @@ tlm::tlm_sync_enum Transmitter::nb_transport_bw(Packet& packet, Phase& phase, sc
       extra_->held = from_delay(delay);
       extra_->holder = causes->take_holder();
     }
-    push(lane(packet.lane), {at.count(), packet.wire_bytes}, dispatcher_.now().count());
+    const std::int64_t held = held_by(packet.wire_bytes);
+    push(lane(packet.lane), {at.count(), static_cast<std::uint32_t>(held)}, dispatcher_.now().count());
     if (records_) [[unlikely]]
-      extra_->waves->credit(at, packet.lane, packet.wire_bytes);
+      extra_->waves->credit(at, packet.lane, held);
     wake(at);
     return tlm::TLM_ACCEPTED;
   }

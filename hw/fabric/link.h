@@ -63,6 +63,7 @@ struct LinkConfig {
   Time pause_response;
   bool replay = false;
   LinkPower power;
+  Bytes most_held;  ///< of the buffer, by a packet (see Transmitter); 0: all that it has. Follows from the network
 
   template <typename Visitor>
   void fields(Visitor&& visit) {
@@ -93,6 +94,10 @@ struct LinkConfig {
 /// only when the owner waits for it. Where lanes share a part of the buffer, the sender keeps its accounts, as with the
 /// shared credits of PCI Express 6.0 (2.6.1): a lane takes from it what its own buffer cannot hold, and what comes back
 /// goes there first.
+///
+/// A segment stands for packets of an MTU that follow each other, which take credit one by one as it comes back. So it
+/// takes no more than `most_held` at once (fit_buffers), where the buffer that a link needs would otherwise grow with
+/// the segment. Packets of an MTU take what they have.
 ///
 /// Packets that follow each other without a pause have the link's rate exactly: what rounding to the picosecond leaves
 /// of one is carried to the next.
@@ -140,8 +145,9 @@ class alignas(64) Transmitter final : public Backward {
     if (disturbed_) [[unlikely]]
       return false;
     const Lane& mine = this->lane(lane);
+    const std::int64_t held = held_by(wire_bytes);
     if (credits_) [[likely]]
-      return mine.available >= wire_bytes || (shares_ && room(mine) >= wire_bytes);
+      return mine.available >= held || (shares_ && room(mine) >= held);
     return mine.rare == nullptr || (!mine.rare->paused && mine.rare->pauses.empty());
   }
 
@@ -254,13 +260,17 @@ class alignas(64) Transmitter final : public Backward {
   }
   Extra& extra();
   Time later_credit_at(int lane, std::int64_t wire_bytes, Time now);
-  Time shared_credit_at(int lane, std::int64_t wire_bytes, Time now);
+  Time shared_credit_at(int lane, std::int64_t held, Time now);
   [[nodiscard]] bool another_borrows(const Lane& than) const {
     return extra_->shared - shared_free_ > std::max<std::int64_t>(-than.available, 0);
   }
   /// Bytes that a lane may send, as far as credits have been taken out of the lanes.
   [[nodiscard]] std::int64_t room(const Lane& lane) const {
     return std::max<std::int64_t>(lane.available, 0) + shared_free_;
+  }
+  /// What a packet takes of the receiver's buffer.
+  [[nodiscard]] std::int64_t held_by(std::int64_t wire_bytes) const {
+    return std::min<std::int64_t>(wire_bytes, most_held_);
   }
   void push(Lane& lane, Credit credit, std::int64_t now);
   void collect(Lane& lane, std::int64_t now);
@@ -278,18 +288,19 @@ class alignas(64) Transmitter final : public Backward {
   Time propagation_;
   ForwardCall* peer_ = nullptr;
   Dispatcher& dispatcher_;
-  bool waiting_ = false;
-  bool stalls_;
-  bool credits_;
-  bool records_ = false;
   std::uint32_t tag_;
   ByteTime::Rest rest_ = 0;  ///< of free_at_
-  bool disturbed_ = false;   ///< it has faults
-  bool shares_;              ///< lanes share a part of the buffer
+  std::uint32_t most_held_;  ///< by a packet
+  bool waiting_ : 1 = false;
+  bool stalls_ : 1;
+  bool credits_ : 1;
+  bool records_ : 1 = false;
+  bool disturbed_ : 1 = false;  ///< it has faults
+  bool shares_ : 1;             ///< lanes share a part of the buffer
   std::uint8_t lanes_;
   // With the table of calls before them.
-  static_assert(3 * sizeof(void*) + 2 * sizeof(Time) + sizeof(ByteTime) + sizeof(std::uint32_t) +
-                    sizeof(ByteTime::Rest) + 6 * sizeof(bool) + sizeof(std::uint8_t) <=
+  static_assert(3 * sizeof(void*) + 2 * sizeof(Time) + sizeof(ByteTime) + 2 * sizeof(std::uint32_t) +
+                    sizeof(ByteTime::Rest) + 2 * sizeof(std::uint8_t) <=
                 64);
   Lane first_lane_;  // right here, since most traffic uses it
   std::unique_ptr<Lane[]> other_lanes_;

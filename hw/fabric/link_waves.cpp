@@ -34,13 +34,13 @@ LinkWaves::LinkWaves(Waves& waves, const std::string& scope, const LinkConfig& c
   }
 }
 
-void LinkWaves::packet(const Packet& packet, Time head, Time length) {
+void LinkWaves::packet(const Packet& packet, std::int64_t held, Time head, Time length) {
   // Counted by its ends on the wire, not by its bytes, so that packets one behind the other stay in step with them.
   const std::int64_t beats = std::max<std::int64_t>(1, edges_.from(head + length) - edges_.from(head));
   pins_.transfer(
       {.offered = head, .from = head, .to = head + length, .beats = beats},
       {packet.psn, packet.wire_bytes, packet.destination, static_cast<std::uint64_t>(packet.opcode), packet.lane});
-  if (flow_control_ == FlowControl::kCredits) credit(head, packet.lane, -std::int64_t{packet.wire_bytes});
+  if (flow_control_ == FlowControl::kCredits) credit(head, packet.lane, -held);
 }
 
 void LinkWaves::credit(Time at, int lane, std::int64_t bytes) {

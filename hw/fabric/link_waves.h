@@ -19,8 +19,8 @@ class LinkWaves {
  public:
   LinkWaves(Waves& waves, const std::string& scope, const LinkConfig& config);
 
-  /// The packet is on the wire from `head` on.
-  void packet(const Packet& packet, Time head, Time length);
+  /// The packet is on the wire from `head` on, and takes `held` bytes of credit.
+  void packet(const Packet& packet, std::int64_t held, Time head, Time length);
   void credit(Time at, int lane, std::int64_t bytes);
   void pause(Time at, int lane, bool paused);
 

@@ -71,6 +71,26 @@ TEST(CreditLoop, SaysWhatShareASetBufferFills) {
   }
 }
 
+TEST(CreditLoop, SegmentsCarryNoMoreThanTheirPacketsWouldAndAllOfAShortLink) {
+  for (const Time propagation : {10_ns, 1_us, 4_us, 20_us}) {
+    for (const Bytes buffer : {72_KiB, 140_KiB, 256_KiB, 1_MiB}) {
+      FabricConfig config = chain(400_Gbps, propagation, buffer);
+      const auto share_of = [&](const Plan& plan) {
+        const std::vector<StarvedLinks> starved = find_starved(plan.topology(), plan.config());
+        return starved.empty() ? 1 : starved.front().share;
+      };
+      const double of_packets = share_of(Plan(config, 2, "fabric"));
+      config.segment = 64_KiB;
+      const auto plan = std::make_shared<Plan>(config, 2, "fabric");
+      const double said = share_of(*plan);
+      const CreditLoop loop(config, config.edges.back().link, 2);
+      EXPECT_NEAR(passes(plan, loop.away), said, 0.002) << to_text(propagation) << ' ' << to_text(buffer);
+      EXPECT_LE(said, of_packets * 1.05) << to_text(propagation) << ' ' << to_text(buffer);
+      if (propagation == 10_ns) EXPECT_EQ(said, 1) << to_text(buffer);
+    }
+  }
+}
+
 TEST(CreditLoop, TakesWhatLanesShareForOneOfThem) {
   FabricConfig config = chain(400_Gbps, 5_us, 20_KiB);
   config.edges.back().link.shared = 60_KiB;

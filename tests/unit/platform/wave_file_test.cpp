@@ -154,7 +154,7 @@ TEST_F(WaveFileTest, LinksKeepUpWithSmallPackets) {
     packet.wire_bytes = 66;
     const Time length = transfer_time(Bytes(66), rate);
     constexpr std::uint32_t kPackets = 1000;
-    for (; packet.psn < kPackets; ++packet.psn) link.packet(packet, length * packet.psn, length);
+    for (; packet.psn < kPackets; ++packet.psn) link.packet(packet, packet.wire_bytes, length * packet.psn, length);
     waves.close();
     vcd::Sampler sampler(file, {"l.clk", "", false}, {"l.valid", "l.ready", "l.last", "l.psn"});
     std::uint32_t packets = 0;
