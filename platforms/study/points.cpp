@@ -40,7 +40,7 @@ class Making {
     task.platform = study.platform_file(task.platform);
   }
 
-  std::optional<Point> point() {
+  std::optional<Point> point(const std::optional<std::size_t>& step) {
     for (const auto& [path, expression] : study_.derived) derive(path);
     // Those that were read so far are without what is derived.
     before_ = std::move(read_);
@@ -54,12 +54,13 @@ class Making {
       if (met && *met == 0) return std::nullopt;
     }
     if (ReadTask* const read = this->read()) {
-      point_.key = read->key();
+      point_.run = read->key();
       point_.read = read->values();
     } else {
-      point_.key = key_of_unreadable(point_.task);
+      point_.run = key_of_unreadable(point_.task);
     }
-    add_own_to_key();
+    if (step) point_.values.emplace_back(kFidelity, *step);
+    point_.key = key();
     point_.size = size();
     return std::move(point_);
   }
@@ -135,13 +136,13 @@ class Making {
     }
   }
 
-  /// Of points that differ in own values alone, metrics differ.
-  void add_own_to_key() {
+  /// Of points that differ in own values alone, metrics differ; and platforms of other names may be equal.
+  [[nodiscard]] std::string key() const {
     json own = json::object();
     for (const auto& [name, value] : point_.values) {
-      if (study_.is_own(name)) own[name] = value;
+      if (study_.is_own(name) || name == "platform" || name == kFidelity) own[name] = value;
     }
-    if (!own.empty()) point_.key = hash_of(point_.key + own.dump());
+    return own.empty() ? point_.run : hash_of(point_.run + own.dump());
   }
 
   /// What most of the time goes with: accelerators, layers and bytes.
@@ -232,7 +233,7 @@ json value_at(const Axis& axis, double share) {
 }
 
 std::optional<Point> PointMaker::make(const Assignments& values) const {
-  return Making(*study_, more_, values).point();
+  return Making(*study_, more_, values).point(step_);
 }
 
 std::vector<Assignments> combinations(const Study& study) {
