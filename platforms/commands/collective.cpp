@@ -171,7 +171,7 @@ int run_machine(const CollectiveOptions& options, Platform& platform, const Coll
       });
     } catch (const Interrupted& by) {
       interrupted = by;
-      interrupted->kept = fmt::format("{} of {} rows are done", rows.results().size(), sizes.size());
+      interrupted->kept = counted_done(rows.results().size(), sizes.size(), "row");
     }
   }
 

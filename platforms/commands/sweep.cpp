@@ -16,6 +16,7 @@
 #include "platforms/study/dealer.h"
 #include "platforms/study/mpi/mpi_workers.h"
 #include "platforms/study/search/search.h"
+#include "platforms/study/tables/about.h"
 
 namespace weft::platforms {
 namespace {
@@ -39,7 +40,7 @@ class SweepLine {
     check_interrupted();
     if (!line_.due()) return;
     left_.update(line_.seconds(), dealt.share);
-    std::string text = fmt::format("{} of {} points", dealt.ended(), dealt.points);
+    std::string text = fmt::format("{} of {}", dealt.ended(), counted(dealt.points, "point"));
     if (dealt.failed > 0) text += fmt::format(", {} failed", dealt.failed);
     if (const std::string left = left_.text(); !left.empty()) text += ", " + left;
     line_.show(text);
@@ -86,7 +87,7 @@ int list_points(const Made& made, bool json) {
   if (json) {
     print_json(ordered_json{{"points", all}, {"left_out", made.left_out}});
   } else {
-    print(text + fmt::format("{} points; constraints leave out {}\n", made.points.size(), made.left_out));
+    print(text + fmt::format("{}; constraints leave out {}\n", counted(made.points.size(), "point"), made.left_out));
   }
   return kDone;
 }
@@ -112,6 +113,7 @@ int deal(const SweepOptions& options, const study::Study& of, study::Workers& wo
   const fs::path file =
       options.database.empty() ? fs::path(options.study).replace_extension(".db") : fs::path(options.database);
   study::Database database(file.string(), study::Database::Access::kWrite, of.name);
+  database.set_about(study::to_json(study::about(of)));
   study::Dealer dealer(of, database, workers);
   if (options.retry_failed) dealer.retry_failed();
   study::Dealt dealt;
@@ -126,8 +128,8 @@ int deal(const SweepOptions& options, const study::Study& of, study::Workers& wo
       dealer.renew_metrics();
       dealt = of.search ? study::search(of, database, dealer) : dealer.run(made.points);
     } catch (Interrupted& by) {
-      by.kept = fmt::format("{} of {} points are in {}; the same command goes on from there", dealt.ended(),
-                            dealt.points, file.string());
+      by.kept = fmt::format("{} has {} of {}; the same command goes on from there", file.string(), dealt.ended(),
+                            counted(dealt.points, "point"));
       throw;
     }
   }
@@ -139,15 +141,17 @@ int deal(const SweepOptions& options, const study::Study& of, study::Workers& wo
                             {"points", dealt.points},
                             {"before", dealt.before},
                             {"done", dealt.done},
+                            {"equal", dealt.equal},
                             {"failed", dealt.failed},
                             {"left_out", made.left_out}});
   } else {
-    print(fmt::format("{}: {} points, {} of them simulated now, {} failed now{}\n", of.name, dealt.points, dealt.done,
-                      dealt.failed, made.left_out > 0 ? fmt::format("; constraints leave out {}", made.left_out) : ""));
+    print(fmt::format("{}: {}, {} of them simulated now, {}{} failed now{}\n", of.name, counted(dealt.points, "point"),
+                      dealt.done, dealt.equal > 0 ? fmt::format("{} equal to others, ", dealt.equal) : "", dealt.failed,
+                      made.left_out > 0 ? fmt::format("; constraints leave out {}", made.left_out) : ""));
     print_failures(database, made.points);
     print(fmt::format("wrote {}; weft study {} shows it\n", file.string(), file.string()));
   }
-  const bool none_done = dealt.before == 0 && dealt.done == 0;
+  const bool none_done = dealt.before == 0 && dealt.done == 0 && dealt.equal == 0;
   return none_done ? kFailed : kDone;
 }
 

@@ -171,8 +171,13 @@ std::string Document::overrider(std::string_view path) const {
 
 std::string Document::file_of(std::string_view path) const {
   if (const std::string source = overrider(path); !source.empty()) {
-    const auto option = source == kCommandLine ? options_.find(path) : options_.end();
-    return option != options_.end() ? option->second : source;
+    if (source != kCommandLine) return source;
+    // An option may have put a value below a key that nobody knows.
+    const std::string below = std::string(path) + ".";
+    auto option = options_.find(path);
+    if (option == options_.end()) option = options_.lower_bound(below);
+    const bool is_it = option != options_.end() && (option->first == path || option->first.starts_with(below));
+    return is_it ? option->second : source;
   }
   if (const auto opened = opened_.find(path); opened != opened_.end()) return opened->second;
   const auto made = made_.find(path);

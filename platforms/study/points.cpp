@@ -136,11 +136,13 @@ class Making {
     }
   }
 
-  /// Of points that differ in own values alone, metrics differ; and platforms of other names may be equal.
+  /// Of points that differ in own values alone, metrics differ; platforms of other names may be equal, and nobody may
+  /// read what a point says.
   [[nodiscard]] std::string key() const {
     json own = json::object();
     for (const auto& [name, value] : point_.values) {
-      if (study_.is_own(name) || name == "platform" || name == kFidelity) own[name] = value;
+      const bool is_read = point_.read.is_object() && point_.read.contains(name);
+      if (study_.is_own(name) || name == "platform" || name == kFidelity || !is_read) own[name] = value;
     }
     return own.empty() ? point_.run : hash_of(point_.run + own.dump());
   }
@@ -223,13 +225,16 @@ json value_at(const Axis& axis, double share) {
   const Span& span = *axis.span;
   const double from = *number_of(span.from);
   const double to = *number_of(span.to);
+  // Of a size that is a plain number, too, whole elements are wanted.
+  const json example = axis.path == "collective.bytes" && span.from.is_number() ? json("1B") : span.from;
   const auto between = [&](double last) {
     return span.log ? from * std::pow(last / from, share) : from + share * (last - from);
   };
-  if (span.from.is_number_integer() && span.to.is_number_integer()) {
+  if (example.is_number_integer() && span.to.is_number_integer()) {
     return static_cast<std::int64_t>(std::min(std::floor(between(to + 1)), to));
   }
-  return value_like(span.from, between(to));
+  const json sampled = round_like(example, between(to), /*down=*/true);
+  return *number_of(sampled) < from ? span.from : sampled;
 }
 
 std::optional<Point> PointMaker::make(const Assignments& values) const {

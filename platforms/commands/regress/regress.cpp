@@ -52,7 +52,7 @@ class CaseRunner {
       line_.hide();
     } catch (Interrupted& by) {
       line_.hide();
-      by.kept = fmt::format("{} of {} cases are done", ended_, cases_.size());
+      by.kept = counted_done(ended_, cases_.size(), "case");
       throw;
     }
   }
@@ -78,7 +78,7 @@ class CaseRunner {
     check_interrupted();
     if (!line_.due()) return;
     left_.update(line_.seconds(), static_cast<double>(ended_) / static_cast<double>(cases_.size()));
-    std::string text = fmt::format("{} of {} cases", ended_, cases_.size());
+    std::string text = fmt::format("{} of {}", ended_, counted(cases_.size(), "case"));
     if (failed_ > 0) text += fmt::format(", {} failed", failed_);
     if (const std::string left = left_.text(); !left.empty()) text += ", " + left;
     line_.show(text);

@@ -47,6 +47,10 @@ const columnOf = (name) => columns.find((column) => column.name === name);
 
 /** Filters, goals and what is to be drawn again when they change. */
 const state = {filters: {}, x: null, y: null, xMost: false, yMost: false};
+/** Which end of a column is better: of rates the largest. */
+const isLargestBest = (name) => study.largest.includes(name);
+/** Steps of successive halving tell of different things: one is shown at a time, at first the last. */
+const kStep = 'fidelity';
 const redraws = [];
 const redraw = () => redraws.forEach((draw) => draw());
 const visible = () => done.filter((point) => Object.entries(state.filters)
