@@ -2,7 +2,9 @@
 // weft sweep: the points of a study, into its database.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -14,6 +16,7 @@
 #include "platforms/config/text.h"
 #include "platforms/results/version.h"
 #include "platforms/study/dealer.h"
+#include "platforms/study/metric_check.h"
 #include "platforms/study/mpi/mpi_workers.h"
 #include "platforms/study/search/search.h"
 #include "platforms/study/tables/about.h"
@@ -75,6 +78,27 @@ Made make_points(const study::Study& of) {
   return made;
 }
 
+/// What is wrong with all points is said before any is simulated.
+void check(const study::Study& of, const Made& made) {
+  const study::MetricPlace place{of.file, "metrics."};
+  const std::vector<study::Point> examples = of.search ? study::examples(of) : std::vector<study::Point>();
+  const std::vector<study::Point>& points = of.search ? examples : made.points;
+  study::check_sizes(of, points);
+  study::check_points(of, points, place);
+  for (std::size_t i = 0; i < of.fidelity.size(); ++i) {
+    const study::PointMaker maker(of, of.fidelity[i].set, i);
+    std::vector<study::Point> own;
+    for (const study::Point& point : points) {
+      study::Assignments values = point.values;
+      std::erase_if(values, [&of](const auto& value) {
+        return std::any_of(of.derived.begin(), of.derived.end(), [&](const auto& each) { return each.first == value.first; });
+      });
+      if (std::optional<study::Point> made_anew = maker.make(values)) own.push_back(std::move(*made_anew));
+    }
+    study::check_points(of, own, place);
+  }
+}
+
 int list_points(const Made& made, bool json) {
   ordered_json all = ordered_json::array();
   std::string text;
@@ -104,11 +128,26 @@ void print_failures(study::Database& database, const std::vector<study::Point>& 
   if (failed > kMost) print(fmt::format("and {} more: weft study {} --failed\n", failed - kMost, database.file()));
 }
 
+/// Those of these metrics that no point has a value of.
+std::vector<std::string> without_value(study::Database& database, const std::map<std::string, std::string>& metrics) {
+  std::vector<std::string> found;
+  if (metrics.empty()) return found;
+  const std::vector<study::Row> rows = database.rows();
+  for (const auto& [metric, expected] : metrics) {
+    const bool has_one = std::any_of(rows.begin(), rows.end(), [&name = metric](const study::Row& row) {
+      return row.is_current && row.metrics.contains(name) && !row.metrics[name].is_null();
+    });
+    if (!has_one) found.push_back(metric);
+  }
+  return found;
+}
+
 int deal(const SweepOptions& options, const study::Study& of, study::Workers& workers) {
   if (options.dry_run && of.search) {
     throw UsageError("--dry-run: expected a study without search, whose points are known before it is run");
   }
   const Made made = of.search ? Made() : make_points(of);
+  check(of, made);
   if (options.dry_run) return list_points(made, options.json);
   const fs::path file =
       options.database.empty() ? fs::path(options.study).replace_extension(".db") : fs::path(options.database);
@@ -136,6 +175,13 @@ int deal(const SweepOptions& options, const study::Study& of, study::Workers& wo
   for (const auto& [metric, expected] : dealer.wrong_metrics()) {
     print_warnings({InputError(of.file, "metrics." + metric, expected, "").what()});
   }
+  const std::vector<std::string> valueless = without_value(database, dealer.wrong_metrics());
+  ordered_json idle = ordered_json::array();
+  std::string idle_text;
+  for (const auto& [field, points] : dealer.without_effect()) {
+    idle.push_back({{"field", field.first}, {"because", field.second}, {"points", points}});
+    idle_text += fmt::format("without effect at {}: {} ({})\n", counted(points, "point"), field.first, field.second);
+  }
   if (options.json) {
     print_json(ordered_json{{"database", file.string()},
                             {"points", dealt.points},
@@ -143,16 +189,19 @@ int deal(const SweepOptions& options, const study::Study& of, study::Workers& wo
                             {"done", dealt.done},
                             {"equal", dealt.equal},
                             {"failed", dealt.failed},
-                            {"left_out", made.left_out}});
+                            {"left_out", made.left_out},
+                            {"without_effect", idle},
+                            {"without_value", valueless}});
   } else {
     print(fmt::format("{}: {}, {} of them simulated now, {}{} failed now{}\n", of.name, counted(dealt.points, "point"),
                       dealt.done, dealt.equal > 0 ? fmt::format("{} equal to others, ", dealt.equal) : "", dealt.failed,
                       made.left_out > 0 ? fmt::format("; constraints leave out {}", made.left_out) : ""));
     print_failures(database, made.points);
+    print(idle_text);
     print(fmt::format("wrote {}; weft study {} shows it\n", file.string(), file.string()));
   }
   const bool none_done = dealt.before == 0 && dealt.done == 0 && dealt.equal == 0;
-  return none_done ? kFailed : kDone;
+  return none_done || !valueless.empty() ? kFailed : kDone;
 }
 
 int run(const SweepOptions& options) {

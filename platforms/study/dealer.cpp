@@ -53,8 +53,30 @@ void Dealer::set_base(const std::vector<Point>& points) {
   }
 }
 
+std::vector<IdleField> idle_fields_of(const Row& row) {
+  std::vector<IdleField> found;
+  const auto idle = row.result.is_object() ? row.result.find("without_effect") : row.result.end();
+  if (!row.result.is_object() || idle == row.result.end()) return found;
+  for (const ordered_json& each : *idle) {
+    const std::string field = each.value("field", "");
+    const ordered_json& overrides = row.task.at("overrides");
+    const bool is_set = std::any_of(overrides.begin(), overrides.end(), [&field](const ordered_json& given) {
+      const auto& path = given.at(0).get_ref<const std::string&>();
+      return path == field || path.starts_with(field + ".") || field.starts_with(path + ".");
+    });
+    if (is_set) found.emplace_back(field, each.value("because", ""));
+  }
+  return found;
+}
+
+void Dealer::note(const Row& row) {
+  for (const IdleField& field : idle_fields_of(row)) ++without_effect_[field];
+}
+
 void Dealer::store(const Point& point, Answer answer) {
-  database_.store(row_of(point, std::move(answer), metrics_));
+  const Row row = row_of(point, std::move(answer), metrics_);
+  note(row);
+  database_.store(row);
 }
 
 bool Dealer::take(const Point& point, Dealt& dealt) {
@@ -65,6 +87,7 @@ bool Dealer::take(const Point& point, Dealt& dealt) {
     for (const auto& [path, value] : point.values) row.values[path] = value;
     row.task = to_json(point.task);
     if (row.is_done) row.metrics = metrics_.of(row.result, row.values, row.configuration);
+    note(row);
     return row;
   };
   if (std::optional<Row> known = database_.find(point.key); known && (known->is_done || !retries_)) {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "platforms/study/database.h"
@@ -13,6 +14,11 @@
 #include "platforms/study/workers/workers.h"
 
 namespace weft::study {
+
+/// A field that changes nothing, and why.
+using IdleField = std::pair<std::string, std::string>;
+/// Those among the overrides of a point that its run has found.
+[[nodiscard]] std::vector<IdleField> idle_fields_of(const Row& row);
 
 /// How far a list of points has come.
 struct Dealt {
@@ -53,12 +59,15 @@ class Dealer {
   void renew_metrics();
 
   [[nodiscard]] const std::map<std::string, std::string>& wrong_metrics() const { return metrics_.wrong(); }
+  /// At how many points a field that the study sets changes nothing, by field and reason.
+  [[nodiscard]] const std::map<IdleField, std::size_t>& without_effect() const { return without_effect_; }
 
  private:
   void set_base(const std::vector<Point>& points);
   /// Whether the database has it, or what it comes to.
   bool take(const Point& point, Dealt& dealt);
   void store(const Point& point, Answer answer);
+  void note(const Row& row);
 
   const Study& study_;
   Database& database_;
@@ -66,6 +75,7 @@ class Dealer {
   Metrics metrics_;
   bool retries_ = false;
   std::function<void(const Dealt&)> progress_;
+  std::map<IdleField, std::size_t> without_effect_;
   bool has_base_ = false;
   bool has_begun_ = false;
 };

@@ -18,6 +18,7 @@
 #include "platforms/regress/judge.h"
 #include "platforms/results/write_file.h"
 #include "platforms/study/dealer.h"
+#include "platforms/study/metric_check.h"
 
 namespace weft::platforms {
 namespace {
@@ -92,6 +93,7 @@ class CaseRunner {
     if (waiting.empty()) return;
     // Before anything else is begun in this process: workers are copies of it.
     study::LocalWorkers workers(std::min(static_cast<std::size_t>(options_.jobs), waiting.size()));
+    for (const std::size_t i : waiting) check(cases_[i]);
     std::vector<std::size_t> idle(workers.count());
     for (std::size_t i = 0; i < idle.size(); ++i) idle[i] = i;
     while (!waiting.empty() || idle.size() < workers.count()) {
@@ -113,6 +115,19 @@ class CaseRunner {
       }
       look();
     }
+  }
+
+  /// Throws InputError for a metric that no result can have. A case that cannot be read fails when its turn comes.
+  static void check(const Case& of) {
+    const std::optional<study::Point> point = study::PointMaker(of.study).make({});
+    std::optional<study::ReadTask> task;
+    try {
+      task.emplace(point->task);
+      task->check();
+    } catch (const std::exception&) {
+      return;
+    }
+    study::check_metrics(of.study, *point, *task, {of.file, "metrics."});
   }
 
   CaseResult judged(study::Answer answer) {

@@ -82,11 +82,8 @@ function section(id, title, ...children) {
 
 /** A choice with a label; `change` gets the value. */
 function choice(label, names, chosen, change) {
-  const select = element('select', {'aria-label': label}, names.map(([value, text]) => {
-    const option = element('option', {value}, text);
-    option.selected = value === chosen;
-    return option;
-  }));
+  const select = element('select', {'aria-label': label}, names.map(([value, text]) =>
+    element('option', {value, selected: value === chosen ? '' : null}, text)));
   select.addEventListener('change', () => {
     change(select.value);
     redraw();
