@@ -159,7 +159,12 @@ class Lines {
     if (columns.in_place < columns.all) row.in_place_us = number_of<double>(words[columns.in_place]);
     row.wrong = wrong_behind(words, columns.busbw);
     // Out of place and in place are alike.
-    if (row.in_place_us) row.wrong += wrong_behind(words, columns.in_place + columns.busbw - columns.time);
+    if (row.in_place_us) {
+      const std::size_t busbw = columns.in_place + columns.busbw - columns.time;
+      row.wrong += wrong_behind(words, busbw);
+      if (busbw < columns.all) row.in_place_busbw = number_of<double>(words[busbw]);
+      if (row.in_place_busbw && row.algbw) row.in_place_algbw = number_of<double>(words[busbw - 1]);
+    }
     if (row.bytes == 0) return;
     if (!std::isfinite(row.time_us) || row.time_us <= 0)
       fail("a time of more than 0, got " + one_line(words[columns.time]));
@@ -234,6 +239,12 @@ std::vector<NcclRow> rows_of(const json& report) {
     row.wrong = wrong_of(measured);
     if (const json in_place = result.value("in_place", json()); in_place.is_object()) {
       row.in_place_us = in_place.at("time");
+      if (const auto rate = in_place.find("alg_bw"); rate != in_place.end() && rate->is_number()) {
+        row.in_place_algbw = rate->get<double>();
+      }
+      if (const auto rate = in_place.find("bus_bw"); rate != in_place.end() && rate->is_number()) {
+        row.in_place_busbw = rate->get<double>();
+      }
       row.wrong += wrong_of(in_place);
     }
     rows.push_back(std::move(row));
@@ -266,22 +277,28 @@ std::string contradiction(const NcclRow& row) {
                          *row.count);
     }
   }
-  const double algbw = static_cast<double>(row.bytes) / row.time_us * 1e-3;
-  if (row.algbw && differ(*row.algbw, algbw)) {
-    return fmt::format("an algbw of {:.4g} GB/s, which is {} B in {} us, got {}", algbw, row.bytes, row.time_us,
-                       *row.algbw);
-  }
-  if (row.ranks < 1 || row.test.empty()) return "";
   double share = 1;
-  if (const auto known = kShares.find(row.test); known != kShares.end()) {
+  if (const auto known = kShares.find(row.test); known != kShares.end() && row.ranks > 0) {
     share = known->second * (row.ranks - 1) / row.ranks;
   } else if (row.test != "broadcast" && row.test != "reduce") {
-    return "";
+    share = -1;
   }
-  const double busbw = row.algbw.value_or(algbw) * share;
-  if (!differ(row.busbw, busbw)) return "";
-  return fmt::format("a busbw of {:.4g} GB/s, which is {:.4g} of the algbw with {} ranks, got {}", busbw, share, row.ranks,
-                     row.busbw);
+  const auto of_one = [&](const char* where, double us, std::optional<double> algbw, std::optional<double> busbw) {
+    const double expected = static_cast<double>(row.bytes) / us * 1e-3;
+    if (algbw && differ(*algbw, expected)) {
+      return fmt::format("an algbw{} of {:.4g} GB/s, which is {} B in {} us, got {}", where, expected, row.bytes, us,
+                         *algbw);
+    }
+    const double over_links = algbw.value_or(expected) * share;
+    if (share < 0 || !busbw || !differ(*busbw, over_links)) return std::string();
+    return fmt::format("a busbw{} of {:.4g} GB/s, which is {:.4g} of the algbw with {} ranks, got {}", where, over_links,
+                       share, row.ranks, *busbw);
+  };
+  std::string text = of_one("", row.time_us, row.algbw, row.busbw);
+  if (text.empty() && row.in_place_us && *row.in_place_us > 0) {
+    text = of_one(" in place", *row.in_place_us, row.in_place_algbw, row.in_place_busbw);
+  }
+  return text;
 }
 
 std::vector<NcclRow> read_nccl_tests(const std::filesystem::path& file) {

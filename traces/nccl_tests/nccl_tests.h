@@ -30,10 +30,12 @@ struct NcclRow {
   std::optional<double> algbw;  ///< GB/s
   double busbw = 0;             ///< GB/s
   std::optional<double> in_place_us;
+  std::optional<double> in_place_algbw;
+  std::optional<double> in_place_busbw;
   std::int64_t wrong = 0;  ///< elements, both ways; 0 where they were not checked
 };
 
-/// What of a row contradicts the rest of it, out of place: "an algbw of 0.08 GB/s, which is 4096 B in 50 us, got 1".
+/// What of a row contradicts the rest of it: "an algbw of 0.08 GB/s, which is 4096 B in 50 us, got 1".
 /// Empty if all agrees within what is printed. A busbw is looked at where the test and the ranks are known.
 [[nodiscard]] std::string contradiction(const NcclRow& row);
 

@@ -87,11 +87,14 @@ json round_like(const json& example, double number, bool down) {
   constexpr int kDigits = 4;
   constexpr double kParts = 256;    // of a power of two
   constexpr double kElement = 4;    // bytes, the largest that a collective has
-  constexpr double kSlack = 1e-9;  // of what is computed
+  constexpr double kKibi = 1024;
+  constexpr double kSmall = 64 * kKibi;
+  constexpr double kSlack = 1e-9;   // of what is computed
   const auto rounded_to = [&](double value) { return down ? std::floor(value * (1 + kSlack)) : std::round(value); };
   const double sign = number < 0 ? -1 : 1;
   if (kind != nullptr && kind->is_binary) {
-    const double grain = std::max(counts < kElement ? 1 : kElement, std::exp2(std::floor(std::log2(counts))) / kParts);
+    const double least = counts < kElement ? 1 : counts < kSmall ? kElement : kKibi;
+    const double grain = std::max(least, std::exp2(std::floor(std::log2(counts))) / kParts);
     return kind->write(sign * rounded_to(counts / grain) * grain);
   }
   // By whole powers of ten, of which a division is as exact as the text of the number.

@@ -142,10 +142,12 @@ TEST_F(MeasuredCli, RowsThatContradictThemselvesAreReported) {
     const char* line;
     const char* message;
   } kBad[] = {
-      {"4096 1000 float sum -1 50 0.08 0.12 0\n", "expected a count of 1024 elements of float in 4096 B, got 1000"},
-      {"4096 1024 float sum -1 50 0.80 0.12 0\n", "expected an algbw of 0.08192 GB/s, which is 4096 B in 50 us, got 0.8"},
-      {"4096 1024 float sum -1 50 0.08 0.20 0\n",
+      {"4096 1000 float sum -1 50 0.08 0.12 0 50 0.08 0.12 0\n", "expected a count of 1024 elements of float in 4096 B, got 1000"},
+      {"4096 1024 float sum -1 50 0.80 0.12 0 50 0.08 0.12 0\n", "expected an algbw of 0.08192 GB/s, which is 4096 B in 50 us, got 0.8"},
+      {"4096 1024 float sum -1 50 0.08 0.20 0 50 0.08 0.12 0\n",
        "expected a busbw of 0.12 GB/s, which is 1.5 of the algbw with 4 ranks, got 0.2"},
+      {"4096 1024 float sum -1 50 0.08 0.12 0 25 0.08 0.12 0\n",
+       "expected an algbw in place of 0.1638 GB/s, which is 4096 B in 25 us, got 0.08"},
   };
   for (const auto& bad : kBad) {
     const Ran ran = told(bad.line);
@@ -153,9 +155,9 @@ TEST_F(MeasuredCli, RowsThatContradictThemselvesAreReported) {
     EXPECT_EQ(ran.err, std::string("weft: warning: ../m.txt:6: the row contradicts itself: ") + bad.message + "\n");
     EXPECT_NE(ran.out.find("  the measurement contradicts itself\n"), std::string::npos) << ran.out;
   }
-  EXPECT_EQ(told("4096 1024 float sum -1 50 0.08 0.12 0\n").err, "") << "as far as it is printed";
+  EXPECT_EQ(told("4096 1024 float sum -1 50 0.08 0.12 0 50 0.08 0.12 0\n").err, "") << "as far as it is printed";
   // Some tests count the elements of a rank.
-  write("m.txt", "# Collective test starting: all_gather_perf\n" + ranks + "4096 256 float none -1 50 0.08 0.06 0\n");
+  write("m.txt", "# Collective test starting: all_gather_perf\n" + ranks + "4096 256 float none -1 50 0.08 0.06 0 50 0.08 0.06 0\n");
   EXPECT_EQ(weft("collective ../small.json --measured ../m.txt").err, "");
 }
 
@@ -167,14 +169,14 @@ TEST_F(MeasuredCli, RanksOfAnotherNumberAreAdvised) {
   };
   add(0);
   const auto refused = [&](const char* advice) {
-    write("m.txt", ranks + "4096 1024 float sum -1 50 0.08 0.12 0\n");
+    write("m.txt", ranks + "4096 1024 float sum -1 50 0.08 0.12 0 50 0.08 0.12 0\n");
     expect_refused({advice, "collective ../small.json --measured ../m.txt", {advice}});
   };
-  refused(": --set accelerators=1 --set per_node=1\n");
+  refused(": --set accelerators=1 --set per_node=1");
   add(1);
-  refused(": --set accelerators=2\n");
+  refused(": --set accelerators=2");
   add(2);
-  refused(": a platform of nodes of which 3 ranks fill each, since small has 2 accelerators a node\n");
+  refused(": a platform of nodes of which 3 ranks fill each, since small has 2 accelerators a node");
 }
 
 TEST_F(MeasuredCli, WrongInputIsNamed) {

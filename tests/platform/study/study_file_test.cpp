@@ -228,7 +228,8 @@ TEST(StudyExpression, AStarIsAllValues) {
 
 TEST(StudyExpression, SampledNumbersAreRound) {
   EXPECT_EQ(study::round_like("64KiB", 1234567), json("1204KiB"));
-  EXPECT_EQ(study::round_like("64KiB", 1001), json("1000B")) << "whole elements of four bytes";
+  EXPECT_EQ(study::round_like("64KiB", 68864, true), json("67KiB"));
+  EXPECT_EQ(study::round_like("64KiB", 1001), json("1KB")) << "whole elements of four bytes";
   EXPECT_EQ(study::round_like("100Gbps", 123456789012.0), json("123500Mbps"));
   EXPECT_EQ(study::round_like("100Gbps", 123456789012.0, true), json("123400Mbps"));
   EXPECT_EQ(study::round_like("1us", 3.21789e-6), json("3218ns"));

@@ -192,7 +192,7 @@ TEST_F(SweepCli, EqualMachinesAreSimulatedOnce) {
   json told = sweep();
   EXPECT_EQ(told["done"], 2);
   EXPECT_EQ(told["equal"], 4);
-  EXPECT_EQ(query("s.db", "SELECT count(*), count(DISTINCT digest), sum(json_extract(metrics, '$.cost') > 0) FROM points"),
+  EXPECT_EQ(query("s.db", "SELECT count(*), count(DISTINCT run), sum(json_extract(metrics, '$.cost') > 0) FROM points"),
             "6|2|6\n");
   write_study(R"({"values": {"price": [4]}, "axes": {"seed": [1], "collective.bytes": ["4KiB", "4096B"]},
       "metrics": {"us": "rows.0.time_us", "cost": "us * price"}})");
@@ -225,7 +225,7 @@ TEST_F(SweepCli, MistakesAreFoundBeforeAnythingIsSimulated) {
       {R"({"axes": {"collective.byte": ["4KiB"]}})", "s.json: axes.collective.byte: expected a known key"},
       {R"({"axes": {"collective.bytes": ["4KiB", "4097B"]}})",
        "s.json: collective.bytes: expected a multiple of the element's 4 bytes"},
-      {R"({"axes": {"collective.bytes": {"from": "1KiB", "to": "9KiB", "factor": 1.5}}, "collective": {"op": "all_reduce", "type": "fp32"}})",
+      {R"({"axes": {"collective.bytes": {"from": "100B", "to": "1KiB", "factor": 1.5}}, "collective": {"op": "all_reduce", "type": "fp32"}})",
        "s.json: collective.bytes: expected a multiple of the element's 4 bytes"},
       {R"({"search": {"minimise": ["us"], "method": "grid"}, "axes": {"seed": [1]}, "fidelity": [{"set": {"sed": 1}}]})",
        "s.json: fidelity.0.set.sed: expected a known key"},
