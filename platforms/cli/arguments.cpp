@@ -24,6 +24,16 @@ std::string with_help(const std::string& error, const CLI::App* app) {
   return error + (error.ends_with('?') ? " See " : ". See ") + path_of(app) + " --help";
 }
 
+/// A value that is no number: "--tolerance: expected a number, got "abc"".
+std::string told(const CLI::ParseError& error) {
+  const std::string text = error.what();
+  constexpr std::string_view kBefore = "Could not convert: ";
+  const std::size_t equals = text.find(" = ");
+  if (!text.starts_with(kBefore) || equals == std::string::npos) return text;
+  return text.substr(kBefore.size(), equals - kBefore.size()) + ": expected a number, got " +
+         in_quotes(text.substr(equals + 3));
+}
+
 /// What is wrong with words that `app` does not take, whose arguments led on to `command`.
 std::string unexpected(const CLI::App* app, const CLI::App* command) {
   const std::vector<std::string> words = app->remaining();
@@ -225,7 +235,7 @@ std::optional<std::string> CommandLine::parse(int argc, char** argv) {
     const CLI::App* app = app_.get();
     while (app->remaining().empty() && !app->get_subcommands().empty()) app = app->get_subcommands().front();
     if (is_by_words && !app->remaining().empty()) throw UsageError(unexpected(app, command()));
-    if (error.get_exit_code() != 0) throw UsageError(with_help(error.what(), command()));
+    if (error.get_exit_code() != 0) throw UsageError(with_help(told(error), command()));
     std::ostringstream text;
     app_->exit(error, text, text);
     return text.str();

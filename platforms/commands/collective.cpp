@@ -171,7 +171,7 @@ int run_machine(const CollectiveOptions& options, Platform& platform, const Coll
       });
     } catch (const Interrupted& by) {
       interrupted = by;
-      interrupted->kept = fmt::format("{} of {} rows are done", rows.results().size(), sizes.size());
+      interrupted->kept = counted_done(rows.results().size(), sizes.size(), "row");
     }
   }
 
@@ -245,7 +245,10 @@ int run(CollectiveOptions options, const Arguments& app) {
   const CollectiveRequest request{value_of<CollectiveOp>(options.op), options.algorithm, type, sizes, !options.cold};
   for (OptionValue& value : options_of(request, "--algorithm")) options.platform.by_option.push_back(std::move(value));
   Platform platform(options.platform);
-  if (measured) measured->check_ranks(platform.machine().accelerators, platform.name());
+  if (measured) {
+    measured->check_ranks(platform.machine().accelerators, platform.machine().per_node, platform.name());
+    print_warnings(measured->warnings());
+  }
   return checked_against(platform.document(),
                          [&] { return run_machine(options, platform, request, measured ? &*measured : nullptr); });
 }

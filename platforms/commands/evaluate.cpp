@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // weft evaluate: a platform that another program asks about, a line for each question.
+#include <fmt/format.h>
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <deque>
 #include <filesystem>
@@ -10,12 +12,15 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 
 #include "platforms/cli/output.h"
 #include "platforms/commands/command.h"
 #include "platforms/config/choices.h"
 #include "platforms/config/text.h"
 #include "platforms/study/dealer.h"
+#include "platforms/study/metric_check.h"
+#include "platforms/study/read_members.h"
 #include "platforms/study/stored_text.h"
 
 namespace weft::platforms {
@@ -73,6 +78,10 @@ study::Study study_of(const EvaluateOptions& options) {
   }
   for (const std::string& each : options.metrics) {
     const auto [name, text] = halves("--metric", each);
+    const std::vector<std::string>& taken = study::reserved_names();
+    if (std::find(taken.begin(), taken.end(), name) != taken.end()) {
+      throw UsageError("--metric: expected another name than " + join(taken, ", ") + ", got " + in_quotes(name));
+    }
     of.metrics.emplace_back(name, study::Expression(text));
   }
   return of;
@@ -140,11 +149,13 @@ class Server {
  private:
   void ask(const std::string& line) {
     ++line_;
-    if (line.find_first_not_of(" \t\r") == std::string::npos) return;
     const std::uint64_t id = asked_next_++;
     try {
       study::Study of = study_;
       of.file = "line " + std::to_string(line_);
+      if (line.find_first_not_of(" \t\r") == std::string::npos) {
+        throw InputError(of.file, "", "an object of overrides, PATH: VALUE", "nothing");
+      }
       const nlohmann::json given = parse_own_json(line, of.file);
       if (!given.is_object()) throw InputError(of.file, "", "an object of overrides, PATH: VALUE", got_text(given));
       study::Assignments values;
@@ -164,16 +175,28 @@ class Server {
     if (!taken) return;
     idle_.push_back(taken->worker);
     const auto asked = asked_.find(taken->answer.id);
-    if (taken->answer.is_lost) taken->answer.error = "its process was killed from outside";
-    study::Metrics metrics(study_);
-    study::Row row = study::row_of(asked->second, std::move(taken->answer), metrics);
-    ordered_json told = study_.metrics.empty() ? row.result : row.metrics;
-    for (const auto& [metric, expected] : metrics.wrong()) {
-      row.error = "--metric: " + metric + ": expected " + expected;
-    }
-    if (!row.error.empty()) told = {{"error", row.error}};
-    told_.emplace(asked->first, std::move(told));
+    told_.emplace(asked->first, told_of(asked->second, std::move(taken->answer)));
     asked_.erase(asked);
+  }
+
+  /// Whatever it is, a question has an answer.
+  ordered_json told_of(const study::Point& point, study::Answer answer) {
+    try {
+      if (answer.is_lost) answer.error = "its process was killed from outside";
+      study::Metrics metrics(study_);
+      study::Row row = study::row_of(point, std::move(answer), metrics);
+      for (const auto& [field, why] : study::idle_fields_of(row)) {
+        if (!without_effect_.insert(field).second) continue;
+        print_warnings({fmt::format("{}: {}: without effect: {}", point.task.by, field, why)});
+      }
+      for (const auto& [metric, expected] : metrics.wrong()) {
+        row.error = "--metric: " + metric + ": expected " + expected;
+      }
+      if (!row.error.empty()) return {{"error", row.error}};
+      return study_.metrics.empty() ? row.result : row.metrics;
+    } catch (const std::exception& error) {
+      return {{"error", error.what()}};
+    }
   }
 
   void tell() {
@@ -192,11 +215,32 @@ class Server {
   std::uint64_t asked_next_ = 0;
   std::uint64_t told_next_ = 0;
   std::size_t line_ = 0;
+  std::set<std::string> without_effect_;  ///< fields of which that was said
 };
+
+/// What is wrong with options would be wrong with each line.
+void check(const study::Study& of) {
+  study::Study options = of;
+  options.file = "--set";
+  const std::optional<study::Point> point = study::PointMaker(options).make({});
+  try {
+    study::ReadTask task(point->task);
+    task.check();
+    study::check_metrics(options, *point, task, {"--metric", ""});
+  } catch (const std::exception& error) {
+    const std::string text = error.what();
+    const std::string collective = options.file + ": collective.";
+    if (text.starts_with(collective)) throw UsageError("--" + text.substr(collective.size()));
+    // What else does not fit may do so with the values of a line.
+    if (dynamic_cast<const InputError*>(&error) != nullptr) throw;
+  }
+}
 
 int run(const EvaluateOptions& options) {
   study::Study of = study_of(options);
+  // Before anything else is begun in this process: workers are copies of it.
   study::LocalWorkers workers(static_cast<std::size_t>(options.jobs));
+  check(of);
   return Server(std::move(of), workers).serve();
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -11,8 +12,8 @@
 #include "platforms/cli/result_files.h"
 #include "platforms/commands/command.h"
 #include "platforms/config/text.h"
-#include "platforms/results/version.h"
 #include "platforms/results/write_file.h"
+#include "platforms/study/points.h"
 #include "platforms/study/tables/study_page.h"
 #include "platforms/study/tables/tables.h"
 
@@ -31,6 +32,7 @@ struct StudyOptions {
   std::string html;
   std::string point;
   bool failed = false;
+  bool all = false;
   bool all_fidelities = false;
   int top = 20;
   bool json = false;
@@ -46,35 +48,55 @@ std::vector<std::string> split(const std::string& text) {
   }
 }
 
-/// Those of the last step of fidelity, where there are steps: the others tell of something else.
-std::vector<study::Row> of_last_fidelity(std::vector<study::Row> rows) {
-  int last = -1;
-  for (const study::Row& row : rows) last = std::max(last, row.values.value("fidelity", -1));
-  std::erase_if(rows, [last](const study::Row& row) { return row.values.value("fidelity", -1) != last; });
+/// Points that the study has, or all; what is left out is said in `left_out`.
+std::vector<study::Row> rows_of(study::Database& database, bool all, std::size_t& left_out) {
+  std::vector<study::Row> rows = database.rows();
+  if (rows.empty()) throw UsageError(database.file() + ": expected points, got none: weft sweep makes them");
+  if (all) return rows;
+  left_out = std::erase_if(rows, [](const study::Row& row) { return !row.is_current; });
+  if (rows.empty()) {
+    throw UsageError(fmt::format("{}: expected points of the study, got {} that {} left it: --all shows them",
+                                 database.file(), left_out, left_out == 1 ? "has" : "have"));
+  }
   return rows;
 }
 
-/// Points of this version of Weft; of all versions if it has none.
-std::vector<study::Row> rows_of(study::Database& database) {
-  std::vector<study::Row> all = database.rows();
-  if (all.empty()) throw UsageError(database.file() + ": expected points, got none: weft sweep makes them");
-  std::vector<study::Row> own;
-  for (const study::Row& row : all) {
-    if (row.version == version_text()) own.push_back(row);
-  }
-  if (own.empty()) return all;
-  if (own.size() < all.size()) {
-    print_warnings({fmt::format("{}: {} points of other versions of Weft are passed over", database.file(),
-                                all.size() - own.size())});
-  }
-  return own;
-}
+/// A table of the points of each step of fidelity, which tell of different things.
+using TableOf = std::function<study::Table(const std::vector<study::Row>& rows)>;
 
-void show(const study::Table& table, const StudyOptions& options) {
+void show(const std::vector<study::Row>& rows, const TableOf& table_of, const StudyOptions& options) {
+  const std::vector<int> steps = study::steps_of(rows);
+  if (steps.size() <= 1) {
+    const study::Table table = table_of(rows);
+    if (options.json) {
+      print_json(ordered_json{{"columns", table.columns}, {"rows", study::to_json(table)}, {"notes", table.notes}});
+    } else {
+      print(study::to_text(table, static_cast<std::size_t>(options.top)));
+    }
+    return;
+  }
+  ordered_json columns = {study::kFidelity};
+  ordered_json all = ordered_json::array();
+  ordered_json notes = ordered_json::array();
+  std::string text;
+  for (const int step : steps) {
+    const std::vector<study::Row> own = study::of_step(rows, step);
+    const study::Table table = table_of(own);
+    text += fmt::format("{}fidelity {}, {}\n", text.empty() ? "" : "\n", step, counted(own.size(), "point")) +
+            study::to_text(table, static_cast<std::size_t>(options.top));
+    for (const std::string& column : table.columns) {
+      if (std::find(columns.begin(), columns.end(), column) == columns.end()) columns.push_back(column);
+    }
+    for (const ordered_json& row : study::to_json(table)) {
+      ordered_json& told = all.emplace_back(ordered_json{{study::kFidelity, step}});
+      told.update(row);
+    }
+    for (const std::string& note : table.notes) notes.push_back(fmt::format("fidelity {}: {}", step, note));
+  }
   if (options.json) {
-    print_json(ordered_json{{"columns", table.columns}, {"rows", study::to_json(table)}});
+    print_json(ordered_json{{"columns", columns}, {"rows", all}, {"notes", notes}});
   } else {
-    print(study::to_text(table, static_cast<std::size_t>(options.top)));
+    print(text);
   }
 }
 
@@ -110,62 +132,106 @@ int show_point(study::Database& database, const StudyOptions& options) {
   return kDone;
 }
 
-void show_overview(const std::vector<study::Row>& rows, const StudyOptions& options, const std::string& name) {
+/// "s: 5 points, 0 of them failed; 2 points that the study no longer has are left out (--all shows them)"
+std::string headline(const std::string& name, const std::vector<study::Row>& rows, std::size_t left_out) {
   const auto failed = std::count_if(rows.begin(), rows.end(), [](const study::Row& row) { return !row.is_done; });
-  if (!options.json) print(fmt::format("{}: {} points, {} of them failed\n\n", name, rows.size(), failed));
-  show(study::all_points(rows), options);
+  std::string text = fmt::format("{}: {}, {} of them failed", name, counted(rows.size(), "point"), failed);
+  if (left_out > 0) {
+    text += fmt::format("; {} that the study no longer has {} left out (--all shows {})", counted(left_out, "point"),
+                        left_out == 1 ? "is" : "are", left_out == 1 ? "it" : "them");
+  }
+  return text + "\n\n";
+}
+
+/// Points, and what parameters do to each metric.
+void show_overview(const std::vector<study::Row>& rows, const StudyOptions& options, const study::About& about) {
+  show(rows, study::all_points, options);
   if (options.json) return;
   for (const std::string& metric : study::metrics_of(rows)) {
-    const study::Table table = study::sensitivity(rows, metric);
-    if (!table.rows.empty()) print("\n" + study::to_text(table));
+    const auto of_metric = [&](const std::vector<study::Row>& some) { return study::sensitivity(some, metric, about); };
+    if (of_metric(study::of_last_step(rows)).rows.empty()) continue;
+    print("\n");
+    show(rows, of_metric, options);
   }
 }
 
-int run(const StudyOptions& options) {
-  study::Database database(options.database, study::Database::Access::kRead);
-  if (!options.point.empty()) return show_point(database, options);
-  std::vector<study::Row> rows = rows_of(database);
-  if (!options.all_fidelities) rows = of_last_fidelity(std::move(rows));
-  rows = study::in_order(std::move(rows));
-  const std::vector<std::string> metrics = study::metrics_of(rows);
+/// What the command line asks to see; nothing for the overview. One table at a time: files may be written beside it.
+std::string action_of(const Arguments& app) {
+  std::vector<std::string> given;
+  for (const char* const option : {"--point", "--group-by", "--best", "--pareto", "--sensitivity", "--failed"}) {
+    if (app.given(option)) given.emplace_back(option);
+  }
+  if (given.size() > 1) throw UsageError(join(given, ", ") + ": expected one of them at a time");
+  return given.empty() ? "" : given.front();
+}
+
+bool write_files(const StudyOptions& options, const std::vector<study::Row>& rows, const std::string& name,
+                 const study::About& about) {
+  ResultFiles files;
+  std::string told;
   if (!options.csv.empty()) {
-    ResultFiles files;
     write_file(files.file("--csv", options.csv, ResultKind::kStudyTable), study::to_csv(study::whole_points(rows)));
-    files.keep();
-    print("wrote " + options.csv + "\n");
-    return kDone;
+    told += "wrote " + options.csv + "\n";
   }
   if (!options.html.empty()) {
-    ResultFiles files;
-    const std::string name = std::filesystem::path(options.database).filename().string();
+    const std::string database = std::filesystem::path(options.database).filename().string();
     write_file(files.file("--html", options.html, ResultKind::kStudyPage),
-               study::study_page(database.study(), name, rows));
-    files.keep();
-    print("wrote " + options.html + "\n");
-    return kDone;
+               study::study_page(name, database, rows, about));
+    told += "wrote " + options.html + "\n";
   }
-  if (options.failed) {
+  files.keep();
+  if (!options.json) print(told);
+  return !told.empty();
+}
+
+int run(const StudyOptions& options, const Arguments& app) {
+  const std::string action = action_of(app);
+  study::Database database(options.database, study::Database::Access::kRead);
+  const study::About about = study::about_of(database.about());
+  std::size_t left_out = 0;
+  std::vector<study::Row> rows;
+  if (action != "--point" || !options.csv.empty() || !options.html.empty()) {
+    rows = rows_of(database, options.all, left_out);
+    if (!options.all_fidelities) rows = study::of_last_step(rows);
+    rows = study::in_order(std::move(rows));
+  }
+  const std::vector<std::string> metrics = study::metrics_of(rows);
+  // What is wrong with what is asked for is found before a file is written.
+  std::vector<study::Goal> goals;
+  if (action == "--best") goals = {study::goal_of(options.best, action, metrics, about)};
+  if (action == "--pareto") {
+    for (const std::string& each : split(options.pareto)) goals.push_back(study::goal_of(each, action, metrics, about));
+  }
+  if (action == "--sensitivity") goals = {study::goal_of(options.sensitivity, action, metrics, about)};
+  if (action == "--group-by") {
+    if (const std::string wrong = not_one_of(study::parameters_of(rows), options.group_by); !wrong.empty()) {
+      throw UsageError(action + ": " + wrong);
+    }
+  }
+  const bool wrote = write_files(options, rows, database.study(), about);
+  if (action == "--point") return show_point(database, options);
+  if (action.empty() && wrote) return kDone;
+  if (action == "--failed") {
     std::erase_if(rows, [](const study::Row& row) { return row.is_done; });
     if (rows.empty() && !options.json) {
       print("no point failed\n");
       return kDone;
     }
   }
-  if (!options.group_by.empty()) {
-    if (const std::string wrong = not_one_of(study::parameters_of(rows), options.group_by); !wrong.empty()) {
-      throw UsageError("--group-by: " + wrong);
-    }
-    show(study::grouped(rows, options.group_by), options);
-  } else if (!options.best.empty()) {
-    show(study::all_points(study::best_first(rows, study::goal_of(options.best, "--best", metrics))), options);
-  } else if (!options.pareto.empty()) {
-    std::vector<study::Goal> goals;
-    for (const std::string& each : split(options.pareto)) goals.push_back(study::goal_of(each, "--pareto", metrics));
-    show(study::all_points(study::pareto_front(rows, goals)), options);
-  } else if (!options.sensitivity.empty()) {
-    show(study::sensitivity(rows, study::goal_of(options.sensitivity, "--sensitivity", metrics).metric), options);
+  if (action == "--group-by") {
+    show(rows, [&](const auto& some) { return study::grouped(some, options.group_by); }, options);
+  } else if (action == "--best") {
+    show(rows,
+         [&](const auto& some) { return study::chosen_points(some, study::best_first(some, goals.front()), goals); },
+         options);
+  } else if (action == "--pareto") {
+    show(rows, [&](const auto& some) { return study::chosen_points(some, study::pareto_front(some, goals), goals); },
+         options);
+  } else if (action == "--sensitivity") {
+    show(rows, [&](const auto& some) { return study::sensitivity(some, goals.front().metric, about); }, options);
   } else {
-    show_overview(rows, options, database.study());
+    if (!options.json) print(headline(database.study(), rows, left_out));
+    show_overview(rows, options, about);
   }
   return kDone;
 }
@@ -177,23 +243,26 @@ Command study_command(const Arguments& parent) {
   const Arguments app = parent.add_subcommand("study", "Shows what the points of weft sweep say");
   app.add_option("database", options->database, "The database of a study").required().type_name("FILE");
   app.add_option("--group-by", options->group_by, "A line for each value of this parameter").type_name("PARAMETER");
-  app.add_option("--best", options->best, "Points, those first that are best in this metric: time, or busbw:max")
+  app.add_option("--best", options->best, "Points, those first that are best in this metric, of which rates are best when largest and all else when "
+                 "least: time, busbw, points:max, tokens_per_s:min")
       .type_name("METRIC");
   app.add_option("--pareto", options->pareto,
                  "Points than which no other is better in one of these metrics and no worse in the rest: time,cost")
       .type_name("METRICS");
   app.add_option("--sensitivity", options->sensitivity,
-                 "Parameters, those first over whose values the mean of this metric changes most")
+                 "Parameters, that first by which this metric changes most between points that differ in it alone")
       .type_name("METRIC");
   app.add_flag("--failed", options->failed, "Only points that failed, with their errors");
-  app.add_flag("--all-fidelities", options->all_fidelities, "Points of all steps of fidelity, not of the last alone");
+  app.add_flag("--all", options->all, "Points that the study no longer has, too");
+  app.add_flag("--all-fidelities", options->all_fidelities,
+               "Points of all steps of fidelity, not of the last alone; a table for each");
   app.add_option("--top", options->top, "Lines at the most").check(Within(1, 1'000'000'000)).shows_default();
   app.add_option("--point", options->point, "One point, by its key or the beginning of it").type_name("KEY");
   app.add_option("--csv", options->csv, "Write all points as CSV").type_name("FILE");
   app.add_option("--html", options->html, "Write a page with charts of all points, which needs nothing but a browser")
       .type_name("FILE");
   app.add_flag("--json", options->json, "Print JSON");
-  return {app, [options] { return run(*options); }};
+  return {app, [options, app] { return run(*options, app); }};
 }
 
 }  // namespace weft::platforms

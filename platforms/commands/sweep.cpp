@@ -2,7 +2,9 @@
 // weft sweep: the points of a study, into its database.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -14,8 +16,10 @@
 #include "platforms/config/text.h"
 #include "platforms/results/version.h"
 #include "platforms/study/dealer.h"
+#include "platforms/study/metric_check.h"
 #include "platforms/study/mpi/mpi_workers.h"
 #include "platforms/study/search/search.h"
+#include "platforms/study/tables/about.h"
 
 namespace weft::platforms {
 namespace {
@@ -39,7 +43,7 @@ class SweepLine {
     check_interrupted();
     if (!line_.due()) return;
     left_.update(line_.seconds(), dealt.share);
-    std::string text = fmt::format("{} of {} points", dealt.ended(), dealt.points);
+    std::string text = fmt::format("{} of {}", dealt.ended(), counted(dealt.points, "point"));
     if (dealt.failed > 0) text += fmt::format(", {} failed", dealt.failed);
     if (const std::string left = left_.text(); !left.empty()) text += ", " + left;
     line_.show(text);
@@ -74,6 +78,27 @@ Made make_points(const study::Study& of) {
   return made;
 }
 
+/// What is wrong with all points is said before any is simulated.
+void check(const study::Study& of, const Made& made) {
+  const study::MetricPlace place{of.file, "metrics."};
+  const std::vector<study::Point> examples = of.search ? study::examples(of) : std::vector<study::Point>();
+  const std::vector<study::Point>& points = of.search ? examples : made.points;
+  study::check_sizes(of, points);
+  study::check_points(of, points, place);
+  for (std::size_t i = 0; i < of.fidelity.size(); ++i) {
+    const study::PointMaker maker(of, of.fidelity[i].set, i);
+    std::vector<study::Point> own;
+    for (const study::Point& point : points) {
+      study::Assignments values = point.values;
+      std::erase_if(values, [&of](const auto& value) {
+        return std::any_of(of.derived.begin(), of.derived.end(), [&](const auto& each) { return each.first == value.first; });
+      });
+      if (std::optional<study::Point> made_anew = maker.make(values)) own.push_back(std::move(*made_anew));
+    }
+    study::check_points(of, own, place);
+  }
+}
+
 int list_points(const Made& made, bool json) {
   ordered_json all = ordered_json::array();
   std::string text;
@@ -86,7 +111,7 @@ int list_points(const Made& made, bool json) {
   if (json) {
     print_json(ordered_json{{"points", all}, {"left_out", made.left_out}});
   } else {
-    print(text + fmt::format("{} points; constraints leave out {}\n", made.points.size(), made.left_out));
+    print(text + fmt::format("{}; constraints leave out {}\n", counted(made.points.size(), "point"), made.left_out));
   }
   return kDone;
 }
@@ -103,15 +128,31 @@ void print_failures(study::Database& database, const std::vector<study::Point>& 
   if (failed > kMost) print(fmt::format("and {} more: weft study {} --failed\n", failed - kMost, database.file()));
 }
 
+/// Those of these metrics that no point has a value of.
+std::vector<std::string> without_value(study::Database& database, const std::map<std::string, std::string>& metrics) {
+  std::vector<std::string> found;
+  if (metrics.empty()) return found;
+  const std::vector<study::Row> rows = database.rows();
+  for (const auto& [metric, expected] : metrics) {
+    const bool has_one = std::any_of(rows.begin(), rows.end(), [&name = metric](const study::Row& row) {
+      return row.is_current && row.metrics.contains(name) && !row.metrics[name].is_null();
+    });
+    if (!has_one) found.push_back(metric);
+  }
+  return found;
+}
+
 int deal(const SweepOptions& options, const study::Study& of, study::Workers& workers) {
   if (options.dry_run && of.search) {
     throw UsageError("--dry-run: expected a study without search, whose points are known before it is run");
   }
   const Made made = of.search ? Made() : make_points(of);
+  check(of, made);
   if (options.dry_run) return list_points(made, options.json);
   const fs::path file =
       options.database.empty() ? fs::path(options.study).replace_extension(".db") : fs::path(options.database);
   study::Database database(file.string(), study::Database::Access::kWrite, of.name);
+  database.set_about(study::to_json(study::about(of)));
   study::Dealer dealer(of, database, workers);
   if (options.retry_failed) dealer.retry_failed();
   study::Dealt dealt;
@@ -126,29 +167,41 @@ int deal(const SweepOptions& options, const study::Study& of, study::Workers& wo
       dealer.renew_metrics();
       dealt = of.search ? study::search(of, database, dealer) : dealer.run(made.points);
     } catch (Interrupted& by) {
-      by.kept = fmt::format("{} of {} points are in {}; the same command goes on from there", dealt.ended(),
-                            dealt.points, file.string());
+      by.kept = fmt::format("{} has {} of {}; the same command goes on from there", file.string(), dealt.ended(),
+                            counted(dealt.points, "point"));
       throw;
     }
   }
   for (const auto& [metric, expected] : dealer.wrong_metrics()) {
     print_warnings({InputError(of.file, "metrics." + metric, expected, "").what()});
   }
+  const std::vector<std::string> valueless = without_value(database, dealer.wrong_metrics());
+  ordered_json idle = ordered_json::array();
+  std::string idle_text;
+  for (const auto& [field, points] : dealer.without_effect()) {
+    idle.push_back({{"field", field.first}, {"because", field.second}, {"points", points}});
+    idle_text += fmt::format("without effect at {}: {} ({})\n", counted(points, "point"), field.first, field.second);
+  }
   if (options.json) {
     print_json(ordered_json{{"database", file.string()},
                             {"points", dealt.points},
                             {"before", dealt.before},
                             {"done", dealt.done},
+                            {"equal", dealt.equal},
                             {"failed", dealt.failed},
-                            {"left_out", made.left_out}});
+                            {"left_out", made.left_out},
+                            {"without_effect", idle},
+                            {"without_value", valueless}});
   } else {
-    print(fmt::format("{}: {} points, {} of them simulated now, {} failed now{}\n", of.name, dealt.points, dealt.done,
-                      dealt.failed, made.left_out > 0 ? fmt::format("; constraints leave out {}", made.left_out) : ""));
+    print(fmt::format("{}: {}, {} of them simulated now, {}{} failed now{}\n", of.name, counted(dealt.points, "point"),
+                      dealt.done, dealt.equal > 0 ? fmt::format("{} equal to others, ", dealt.equal) : "", dealt.failed,
+                      made.left_out > 0 ? fmt::format("; constraints leave out {}", made.left_out) : ""));
     print_failures(database, made.points);
+    print(idle_text);
     print(fmt::format("wrote {}; weft study {} shows it\n", file.string(), file.string()));
   }
-  const bool none_done = dealt.before == 0 && dealt.done == 0;
-  return none_done ? kFailed : kDone;
+  const bool none_done = dealt.before == 0 && dealt.done == 0 && dealt.equal == 0;
+  return none_done || !valueless.empty() ? kFailed : kDone;
 }
 
 int run(const SweepOptions& options) {

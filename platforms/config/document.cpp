@@ -170,13 +170,19 @@ std::string Document::overrider(std::string_view path) const {
 }
 
 std::string Document::file_of(std::string_view path) const {
-  if (const std::string source = overrider(path); !source.empty()) {
-    const auto option = source == kCommandLine ? options_.find(path) : options_.end();
-    return option != options_.end() ? option->second : source;
-  }
-  if (const auto opened = opened_.find(path); opened != opened_.end()) return opened->second;
+  const auto by_whom = [&](const std::string& source) {
+    if (source != kCommandLine) return source;
+    // An option may have put a value here, or below a key that nobody knows.
+    const std::string below = std::string(path) + ".";
+    auto option = options_.find(path);
+    if (option == options_.end()) option = options_.lower_bound(below);
+    const bool is_it = option != options_.end() && (option->first == path || option->first.starts_with(below));
+    return is_it ? option->second : source;
+  };
+  if (const std::string source = overrider(path); !source.empty()) return by_whom(source);
+  if (const auto opened = opened_.find(path); opened != opened_.end()) return by_whom(opened->second);
   const auto made = made_.find(path);
-  return made != made_.end() ? made->second : file_;
+  return made != made_.end() ? by_whom(made->second) : file_;
 }
 
 const Part* Document::part_before(const std::string& path, const std::string& name, std::string_view kind) {

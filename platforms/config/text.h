@@ -21,6 +21,11 @@ std::string join(const std::vector<std::string>& words, std::string_view separat
 /// The text in double quotes, shortened if it is long.
 std::string in_quotes(std::string_view text);
 
+/// "1 point", "3 points"
+std::string counted(std::size_t count, std::string_view what);
+/// "0 of 1 row is done", "3 of 8 rows are done"
+std::string counted_done(std::size_t done, std::size_t all, std::string_view what);
+
 /// " (in bps, Kbps, ...)", to be put behind what was expected, where a quantity's unit is what is wrong (UnknownUnit);
 /// else nothing.
 std::string units_in_brackets(const std::invalid_argument& error);

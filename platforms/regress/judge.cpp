@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "platforms/config/text.h"
+
 namespace weft::regress {
 
 using nlohmann::json;
@@ -114,7 +116,7 @@ CaseResult judge(const Case& of, const study::Row& row, const std::map<std::stri
     result.metrics.push_back(judge_metric(kDigest, row.digest, golden_of_metric(kDigest), equal));
   }
   if (const std::int64_t elements = wrong_elements(row.result); elements > 0) {
-    result.message = fmt::format("{} elements are wrong", elements);
+    result.message = elements == 1 ? "1 element is wrong" : fmt::format("{} elements are wrong", elements);
   }
   return result;
 }
@@ -157,7 +159,7 @@ CaseResult judge_validation(const Case& of, const json& validated) {
     result.metrics.push_back(std::move(each));
   }
   MetricResult rows{"rows within", judged, good, {}, "equal", good == judged, ""};
-  if (!rows.passes) rows.message = fmt::format("expected {} rows, got {}", judged, good);
+  if (!rows.passes) rows.message = fmt::format("expected {}, got {}", platforms::counted(judged, "row"), good);
   if (judged > 0) result.metrics.push_back(std::move(rows));
   return result;
 }

@@ -2,14 +2,21 @@
 #include "platforms/study/database.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sqlite3.h>
 #include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sstream>
 #include <thread>
 
 #include "platforms/config/input_error.h"
@@ -26,23 +33,44 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kSchema = 1;
+constexpr int kSchema = 2;
 /// "weft" in the header of the file, which other programs show.
 constexpr int kApplication = 0x77656674;
 constexpr int kBusySeconds = 10;
 constexpr double kLockSeconds = 2;
 
 constexpr const char* kTables =
-    "CREATE TABLE study(name TEXT NOT NULL);"
+    "CREATE TABLE study(name TEXT NOT NULL, about TEXT);"
     "CREATE TABLE bases(id TEXT PRIMARY KEY, configuration TEXT NOT NULL);"
     "CREATE TABLE points(key TEXT PRIMARY KEY, status TEXT NOT NULL, parameters TEXT NOT NULL, task TEXT NOT NULL,"
     " base TEXT, configuration TEXT, result TEXT, metrics TEXT NOT NULL, error TEXT, digest TEXT, version TEXT NOT "
     "NULL,"
-    " wall_s REAL, user_s REAL, peak_bytes INTEGER);";
+    " wall_s REAL, user_s REAL, peak_bytes INTEGER, run TEXT NOT NULL, current INTEGER NOT NULL);"
+    "CREATE INDEX runs ON points(run);";
 
 constexpr const char* kColumns =
     "key, status, parameters, task, base, configuration, result, metrics, error, digest, version, wall_s, user_s, "
-    "peak_bytes";
+    "peak_bytes, run, current";
+
+/// The process that holds the lock, as the kernel lists them: "process 123 (weft sweep s.json)".
+std::string holder_of(int file) {
+  struct stat status {};
+  if (fstat(file, &status) != 0) return "another process";
+  const std::string place = fmt::format("{:02x}:{:02x}:{}", major(status.st_dev), minor(status.st_dev), status.st_ino);
+  std::ifstream locks("/proc/locks");
+  for (std::string line; std::getline(locks, line);) {
+    // "1: FLOCK  ADVISORY  WRITE 123 fe:00:456 0 EOF"
+    std::istringstream words(line);
+    std::string number, kind, manner, access, pid, of;
+    if (!(words >> number >> kind >> manner >> access >> pid >> of) || kind != "FLOCK" || of != place) continue;
+    std::ifstream command("/proc/" + pid + "/cmdline", std::ios::binary);
+    std::string text{std::istreambuf_iterator<char>(command), std::istreambuf_iterator<char>()};
+    while (text.ends_with('\0')) text.pop_back();
+    std::replace(text.begin(), text.end(), '\0', ' ');
+    return "process " + pid + (text.empty() ? "" : " (" + text + ")");
+  }
+  return "another process";
+}
 
 /// A worker of a dealer that was killed may hold it for some moments more.
 bool lock_within(int file, double seconds) {
@@ -110,8 +138,10 @@ Database::Database(std::string file, Access access, const std::string& study) : 
     lock_ = open(file_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (lock_ < 0) throw UsageError(file_ + ": cannot be written: " + std::strerror(errno));
     if (!lock_within(lock_, kLockSeconds)) {
+      const std::string holder = holder_of(lock_);
       close(lock_);
-      throw DatabaseError(file_ + ": another weft sweep writes it at the moment");
+      throw UsageError(file_ + ": expected a database that nothing else writes, got one that " + holder +
+                       " writes at the moment");
     }
   }
   try {
@@ -167,7 +197,7 @@ void Database::make(const std::string& study) {
   execute(("PRAGMA application_id=" + std::to_string(kApplication)).c_str());
   execute(("PRAGMA user_version=" + std::to_string(kSchema)).c_str());
   execute(kTables);
-  Statement name(*this, "INSERT INTO study VALUES(?)");
+  Statement name(*this, "INSERT INTO study(name) VALUES(?)");
   name.bind(study);
   name.step();
   execute("COMMIT");
@@ -183,8 +213,9 @@ void Database::check(const std::string& study) {
     throw UsageError(file_ + ": expected a database of weft sweep, got one of another program");
   }
   if (const std::int64_t schema = number("user_version"); schema != kSchema) {
-    throw UsageError(file_ + ": expected a database of schema " + std::to_string(kSchema) + ", got one of schema " +
-                     std::to_string(schema) + ", of another version of Weft; give another file by --db");
+    throw UsageError(fmt::format("{}: expected a database of schema {}, got one of schema {}, which {} Weft made; weft "
+                                 "sweep STUDY --db FILE makes a new one",
+                                 file_, kSchema, schema, schema < kSchema ? "an earlier" : "a later"));
   }
   Statement name(*this, "SELECT name FROM study");
   if (name.step()) study_ = name.text(0);
@@ -224,12 +255,22 @@ Row Database::row_of(Statement& statement) {
   row.wall_s = statement.number(11);
   row.user_s = statement.number(12);
   row.peak_bytes = statement.integer(13);
+  row.run = statement.text(14);
+  row.is_current = statement.integer(15) != 0;
   return row;
 }
 
 std::optional<Row> Database::find(const std::string& key) {
   Statement statement(*this, std::string("SELECT ") + kColumns + " FROM points WHERE key=?");
   statement.bind(key);
+  if (!statement.step()) return std::nullopt;
+  return row_of(statement);
+}
+
+std::optional<Row> Database::find_run(const std::string& run, bool done_alone) {
+  Statement statement(*this, std::string("SELECT ") + kColumns + " FROM points WHERE run=?" +
+                                 (done_alone ? " AND status='done'" : "") + " ORDER BY key LIMIT 1");
+  statement.bind(run);
   if (!statement.step()) return std::nullopt;
   return row_of(statement);
 }
@@ -262,7 +303,7 @@ void Database::set_base(const ordered_json& configuration) {
 
 void Database::store(const Row& row) {
   Statement statement(
-      *this, std::string("INSERT OR REPLACE INTO points(") + kColumns + ") VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
+      *this, std::string("INSERT OR REPLACE INTO points(") + kColumns + ") VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
   const auto bind_or_null = [&statement](bool is_given, const std::string& text) {
     is_given ? statement.bind(text) : statement.bind_null();
   };
@@ -282,6 +323,8 @@ void Database::store(const Row& row) {
   statement.bind(row.wall_s);
   statement.bind(row.user_s);
   statement.bind(row.peak_bytes);
+  statement.bind(row.run);
+  statement.bind(std::int64_t{row.is_current ? 1 : 0});
   statement.step();
 }
 
@@ -290,6 +333,39 @@ void Database::store_metrics(const std::string& key, const ordered_json& metrics
   statement.bind(dumped(metrics));
   statement.bind(key);
   statement.step();
+}
+
+void Database::leave_all() {
+  execute("UPDATE points SET current=0");
+}
+
+void Database::take(const Row& row) {
+  Statement statement(*this, "UPDATE points SET current=1, parameters=?, task=?, metrics=? WHERE key=?");
+  for (const ordered_json* const each : {&row.values, &row.task, &row.metrics}) statement.bind(dumped(*each));
+  statement.bind(row.key);
+  statement.step();
+}
+
+void Database::in_one(const std::function<void()>& work) {
+  execute("BEGIN IMMEDIATE");
+  try {
+    work();
+    execute("COMMIT");
+  } catch (...) {
+    sqlite3_exec(handle_, "ROLLBACK", nullptr, nullptr, nullptr);
+    throw;
+  }
+}
+
+void Database::set_about(const ordered_json& about) {
+  Statement statement(*this, "UPDATE study SET about=?");
+  statement.bind(dumped(about));
+  statement.step();
+}
+
+ordered_json Database::about() {
+  Statement statement(*this, "SELECT about FROM study");
+  return statement.step() ? statement.json(0) : ordered_json();
 }
 
 }  // namespace weft::study

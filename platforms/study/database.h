@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -24,6 +25,8 @@ class DatabaseError : public std::runtime_error {
 /// A point as it is stored.
 struct Row {
   std::string key;
+  std::string run;         ///< what is simulated: points of one run have equal results
+  bool is_current = true;  ///< of the study as the last sweep has read it
   bool is_done = false;
   nlohmann::ordered_json values = nlohmann::ordered_json::object();  ///< of axes and what is derived
   nlohmann::ordered_json task;                                       ///< to do it again
@@ -39,14 +42,15 @@ struct Row {
 };
 
 /// One study in an SQLite file: a row for each point in the table `points`, which other programs may read at any time.
+/// `current` is 1 of the points that the study had at the last sweep; those that have left it since stay, with 0.
 /// Columns parameters, task, result and metrics are JSON. `configuration` is a JSON Patch (RFC 6902) of the one in
 /// the table `bases` that `base` names, since points of a study are alike: whole ones would be most of the file.
 class Database {
  public:
   enum class Access { kRead, kWrite };
 
-  /// Opens it, or makes one of that study for kWrite. Throws UsageError if there is none to read, or if it is another
-  /// program's, another study's or of another Weft; DatabaseError if another dealer writes it.
+  /// Opens it, or makes one of that study for kWrite. Throws UsageError if there is none to read, if it is another
+  /// program's, another study's or of another Weft, or if another dealer writes it, which the message names.
   Database(std::string file, Access access, const std::string& study = "");
   ~Database();
   Database(const Database&) = delete;
@@ -57,6 +61,8 @@ class Database {
   /// Whether there is such a point: done, or failed.
   [[nodiscard]] bool has(const std::string& key, bool done_alone = false);
   [[nodiscard]] std::optional<Row> find(const std::string& key);
+  /// Any point of that run.
+  [[nodiscard]] std::optional<Row> find_run(const std::string& run, bool done_alone = false);
   /// All, by key.
   [[nodiscard]] std::vector<Row> rows();
   /// Keys that begin so, to find what a user has shortened.
@@ -67,6 +73,16 @@ class Database {
   /// A transaction of its own. It takes the place of a row of that key.
   void store(const Row& row);
   void store_metrics(const std::string& key, const nlohmann::ordered_json& metrics);
+  /// The study has no point any more until it takes them, or stores others.
+  void leave_all();
+  /// A point that is stored, as the study has it now: what it varies, how it is made, and its metrics.
+  void take(const Row& row);
+  /// Of `work` all is stored, or nothing.
+  void in_one(const std::function<void()>& work);
+
+  /// What the tables of a study are made by, beside its points (tables/about.h); null in a new database.
+  void set_about(const nlohmann::ordered_json& about);
+  [[nodiscard]] nlohmann::ordered_json about();
 
  private:
   class Statement;

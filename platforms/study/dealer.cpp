@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <deque>
+#include <map>
 #include <set>
+#include <utility>
 
 #include "platforms/results/version.h"
 
@@ -22,6 +24,7 @@ constexpr double kLookEvery = 0.2;
 Row row_of(const Point& point, Answer answer, Metrics& metrics) {
   Row row;
   row.key = point.key;
+  row.run = point.run;
   for (const auto& [path, value] : point.values) row.values[path] = value;
   row.task = to_json(point.task);
   row.version = platforms::version_text();
@@ -50,30 +53,85 @@ void Dealer::set_base(const std::vector<Point>& points) {
   }
 }
 
+std::vector<IdleField> idle_fields_of(const Row& row) {
+  std::vector<IdleField> found;
+  const auto idle = row.result.is_object() ? row.result.find("without_effect") : row.result.end();
+  if (!row.result.is_object() || idle == row.result.end()) return found;
+  for (const ordered_json& each : *idle) {
+    const std::string field = each.value("field", "");
+    const ordered_json& overrides = row.task.at("overrides");
+    const bool is_set = std::any_of(overrides.begin(), overrides.end(), [&field](const ordered_json& given) {
+      const auto& path = given.at(0).get_ref<const std::string&>();
+      return path == field || path.starts_with(field + ".") || field.starts_with(path + ".");
+    });
+    if (is_set) found.emplace_back(field, each.value("because", ""));
+  }
+  return found;
+}
+
+void Dealer::note(const Row& row) {
+  for (const IdleField& field : idle_fields_of(row)) ++without_effect_[field];
+}
+
 void Dealer::store(const Point& point, Answer answer) {
-  database_.store(row_of(point, std::move(answer), metrics_));
+  const Row row = row_of(point, std::move(answer), metrics_);
+  note(row);
+  database_.store(row);
+}
+
+bool Dealer::take(const Point& point, Dealt& dealt) {
+  const auto as_now = [&](Row row) {
+    row.key = point.key;
+    row.is_current = true;
+    row.values = ordered_json::object();
+    for (const auto& [path, value] : point.values) row.values[path] = value;
+    row.task = to_json(point.task);
+    if (row.is_done) row.metrics = metrics_.of(row.result, row.values, row.configuration);
+    note(row);
+    return row;
+  };
+  if (std::optional<Row> known = database_.find(point.key); known && (known->is_done || !retries_)) {
+    database_.take(as_now(std::move(*known)));
+    ++dealt.before;
+    return true;
+  }
+  std::optional<Row> equal = database_.find_run(point.run, retries_);
+  if (!equal) return false;
+  ++(equal->is_done ? dealt.equal : dealt.failed);
+  database_.store(as_now(std::move(*equal)));
+  return true;
 }
 
 Dealt Dealer::run(const std::vector<Point>& points) {
   Dealt dealt{.points = points.size()};
   set_base(points);
-  std::vector<const Point*> order;
-  std::set<std::string> seen;
-  for (const Point& point : points) {
-    if (!seen.insert(point.key).second || database_.has(point.key, retries_)) {
-      ++dealt.before;
-    } else if (!point.error.empty()) {
-      Answer answer;
-      answer.error = point.error;
-      store(point, std::move(answer));
-      ++dealt.failed;
-    } else {
-      order.push_back(&point);
+  // By what is simulated, in order; the first of each is.
+  std::vector<std::vector<const Point*>> order;
+  database_.in_one([&] {
+    if (!std::exchange(has_begun_, true)) database_.leave_all();
+    std::set<std::string> seen;
+    std::map<std::string, std::size_t> place;
+    for (const Point& point : points) {
+      if (!seen.insert(point.key).second) {
+        ++dealt.equal;
+      } else if (take(point, dealt)) {
+        continue;
+      } else if (!point.error.empty()) {
+        Answer answer;
+        answer.error = point.error;
+        store(point, std::move(answer));
+        ++dealt.failed;
+      } else if (const auto [at, is_new] = place.emplace(point.run, order.size()); is_new) {
+        order.push_back({&point});
+      } else {
+        order[at->second].push_back(&point);
+      }
     }
-  }
-  std::stable_sort(order.begin(), order.end(), [](const Point* a, const Point* b) { return a->size > b->size; });
+  });
+  std::stable_sort(order.begin(), order.end(),
+                   [](const auto& a, const auto& b) { return a.front()->size > b.front()->size; });
   double all = 0;
-  for (const Point* const point : order) all += point->size;
+  for (const auto& points_of_run : order) all += points_of_run.front()->size;
 
   std::deque<std::size_t> waiting;
   for (std::size_t i = 0; i < order.size(); ++i) waiting.push_back(i);
@@ -88,7 +146,7 @@ Dealt Dealer::run(const std::vector<Point>& points) {
       waiting.pop_front();
       ++tries[index];
       ++under_way;
-      workers_.give(idle.back(), index, order[index]->task);
+      workers_.give(idle.back(), index, order[index].front()->task);
       idle.pop_back();
     }
     if (progress_) progress_(dealt);
@@ -107,18 +165,21 @@ Dealt Dealer::run(const std::vector<Point>& points) {
                      " times: the system does so when it is out of memory";
     }
     ++(answer.error.empty() ? dealt.done : dealt.failed);
-    ended += order[index]->size;
+    (answer.error.empty() ? dealt.equal : dealt.failed) += order[index].size() - 1;
+    ended += order[index].front()->size;
     dealt.share = ended / all;
-    store(*order[index], std::move(answer));
+    for (const Point* const point : order[index]) store(*point, answer);
   }
   if (progress_) progress_(dealt);
   return dealt;
 }
 
 void Dealer::renew_metrics() {
+  // What is wrong with those of points that have left the study is nobody's concern.
+  Metrics renewed(study_);
   for (const Row& row : database_.rows()) {
     if (!row.is_done) continue;
-    const ordered_json metrics = metrics_.of(row.result, row.values, row.configuration);
+    const ordered_json metrics = renewed.of(row.result, row.values, row.configuration);
     if (metrics != row.metrics) database_.store_metrics(row.key, metrics);
   }
 }

@@ -15,6 +15,8 @@ using nlohmann::ordered_json;
 
 namespace {
 
+constexpr std::string_view kSeveral = ".*";
+
 /// The value at a path, whose keys may have dots in them.
 const ordered_json* find(const ordered_json& tree, std::string_view path) {
   if (path.empty()) return &tree;
@@ -33,6 +35,20 @@ const ordered_json* find(const ordered_json& tree, std::string_view path) {
     }
     if (dot == std::string_view::npos) return nullptr;
   }
+}
+
+/// All values at a path with `*` in it, into an array; what is missing or null is left out.
+void find_all(const ordered_json& tree, const std::string& path, json& all) {
+  const std::size_t star = path.find(kSeveral);
+  if (star == std::string::npos) {
+    const ordered_json* const found = find(tree, path);
+    if (found != nullptr && !found->is_null()) all.push_back(json(*found));
+    return;
+  }
+  const ordered_json* const list = find(tree, std::string_view(path).substr(0, star));
+  if (list == nullptr || !(list->is_array() || list->is_object())) return;
+  const std::size_t next = star + kSeveral.size();
+  for (const auto& each : *list) find_all(each, next < path.size() ? path.substr(next + 1) : "", all);
 }
 
 bool is_value(const ordered_json* value) {
@@ -72,6 +88,11 @@ class Finding {
     if (configuration_.contains("values")) {
       const auto field = configuration_["values"].find(name);
       if (field != configuration_["values"].end()) return json((*field)["value"]);
+    }
+    if (name.find(kSeveral) != std::string::npos) {
+      json all = json::array();
+      find_all(result_, name, all);
+      return all.empty() ? std::nullopt : std::optional(all);
     }
     const ordered_json* const at = find(result_, name);
     if (is_value(at)) return json(*at);

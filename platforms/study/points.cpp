@@ -40,7 +40,7 @@ class Making {
     task.platform = study.platform_file(task.platform);
   }
 
-  std::optional<Point> point() {
+  std::optional<Point> point(const std::optional<std::size_t>& step) {
     for (const auto& [path, expression] : study_.derived) derive(path);
     // Those that were read so far are without what is derived.
     before_ = std::move(read_);
@@ -54,12 +54,13 @@ class Making {
       if (met && *met == 0) return std::nullopt;
     }
     if (ReadTask* const read = this->read()) {
-      point_.key = read->key();
+      point_.run = read->key();
       point_.read = read->values();
     } else {
-      point_.key = key_of_unreadable(point_.task);
+      point_.run = key_of_unreadable(point_.task);
     }
-    add_own_to_key();
+    if (step) point_.values.emplace_back(kFidelity, *step);
+    point_.key = key();
     point_.size = size();
     return std::move(point_);
   }
@@ -135,13 +136,15 @@ class Making {
     }
   }
 
-  /// Of points that differ in own values alone, metrics differ.
-  void add_own_to_key() {
+  /// Of points that differ in own values alone, metrics differ; platforms of other names may be equal, and nobody may
+  /// read what a point says.
+  [[nodiscard]] std::string key() const {
     json own = json::object();
     for (const auto& [name, value] : point_.values) {
-      if (study_.is_own(name)) own[name] = value;
+      const bool is_read = point_.read.is_object() && point_.read.contains(name);
+      if (study_.is_own(name) || name == "platform" || name == kFidelity || !is_read) own[name] = value;
     }
-    if (!own.empty()) point_.key = hash_of(point_.key + own.dump());
+    return own.empty() ? point_.run : hash_of(point_.run + own.dump());
   }
 
   /// What most of the time goes with: accelerators, layers and bytes.
@@ -222,17 +225,20 @@ json value_at(const Axis& axis, double share) {
   const Span& span = *axis.span;
   const double from = *number_of(span.from);
   const double to = *number_of(span.to);
+  // Of a size that is a plain number, too, whole elements are wanted.
+  const json example = axis.path == "collective.bytes" && span.from.is_number() ? json("1B") : span.from;
   const auto between = [&](double last) {
     return span.log ? from * std::pow(last / from, share) : from + share * (last - from);
   };
-  if (span.from.is_number_integer() && span.to.is_number_integer()) {
+  if (example.is_number_integer() && span.to.is_number_integer()) {
     return static_cast<std::int64_t>(std::min(std::floor(between(to + 1)), to));
   }
-  return value_like(span.from, between(to));
+  const json sampled = round_like(example, between(to), /*down=*/true);
+  return *number_of(sampled) < from ? span.from : sampled;
 }
 
 std::optional<Point> PointMaker::make(const Assignments& values) const {
-  return Making(*study_, more_, values).point();
+  return Making(*study_, more_, values).point(step_);
 }
 
 std::vector<Assignments> combinations(const Study& study) {

@@ -31,6 +31,21 @@ Expression read_expression(const Node& node) {
   return Expression(node.raw().get<std::string>());
 }
 
+const std::vector<std::string>& reserved_names() {
+  static const std::vector<std::string> kNames = {"key",     "status", "error",  "digest",     "version",
+                                                  "wall_s",  "user_s", "points", "peak_bytes", "current",
+                                                  "fidelity"};
+  return kNames;
+}
+
+void check_metric_name(const std::string& name, const Node& node) {
+  check_name(name, node);
+  const std::vector<std::string>& taken = reserved_names();
+  if (std::find(taken.begin(), taken.end(), name) == taken.end()) return;
+  node.fail("another name than " + platforms::join(taken, ", ") + ", which columns of the tables have",
+            platforms::in_quotes(name));
+}
+
 void check_name(const std::string& name, const Node& node) {
   const bool is_name =
       !name.empty() && std::isalpha(static_cast<unsigned char>(name[0])) != 0 &&

@@ -29,6 +29,11 @@ class Order {
 /// A number, or an expression in quotes. Throws InputError.
 [[nodiscard]] Expression read_expression(const platforms::Node& node);
 
+/// Throws InputError for what is no name, or one that a table of points has for a column of its own.
+void check_metric_name(const std::string& name, const platforms::Node& node);
+/// The names of those columns.
+[[nodiscard]] const std::vector<std::string>& reserved_names();
+
 /// Throws InputError for what expressions cannot name.
 void check_name(const std::string& name, const platforms::Node& node);
 

@@ -59,6 +59,16 @@ ordered_json run_rows(platforms::Platform& platform, const platforms::Collective
 
 }  // namespace
 
+void ReadTask::check() {
+  platforms::checked_against(platform_->document(), [this] {
+    if (collective_) {
+      static_cast<void>(platforms::CollectiveRows(*platform_, *collective_));
+    } else {
+      static_cast<void>(platforms::MachineRun(*platform_));
+    }
+  });
+}
+
 Outcome simulate(ReadTask& task) {
   platforms::Platform& platform = task.platform();
   return platforms::checked_against(platform.document(), [&] {

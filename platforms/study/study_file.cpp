@@ -22,11 +22,23 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kMostSteps = 1'000'000;
+constexpr const char* kCollectiveBytes = "collective.bytes";
 
 double number_at(const Node& node) {
   const std::optional<double> number = number_of(node.raw());
   if (!number) node.fail("a number, or a quantity with its unit");
   return *number;
+}
+
+/// A value of a range. One that the range does not meet exactly, such as a third of a rate, is rounded.
+json step_like(const std::string& path, const json& from, double value, bool log) {
+  if (path == kCollectiveBytes && from.is_number()) return step_like("", "1B", value, log);
+  constexpr double kNearly = 1e-12;
+  const json exact = value_like(from, value);
+  const double error = std::abs(*number_of(exact) - value);
+  const bool is_whole = from.is_string() ? error <= kNearly * std::abs(value) : exact.is_number_integer();
+  // Steps of plain numbers are parts of their range, all digits of which may be meant.
+  return (log && !is_whole) || (from.is_string() && !is_whole) ? round_like(from, value) : exact;
 }
 
 /// {"from": ..., "to": ...} with `steps` or `factor`, or, where `samples`, with neither.
@@ -55,7 +67,7 @@ void read_span(const Node& node, bool samples, Axis& axis) {
     for (int i = 0; i < steps; ++i) {
       const double share = static_cast<double>(i) / (steps - 1);
       const double value = log ? first * std::pow(last / first, share) : first + share * (last - first);
-      axis.values.push_back(i == 0 ? from : i == steps - 1 ? to : value_like(from, value));
+      axis.values.push_back(i == 0 ? from : i == steps - 1 ? to : step_like(axis.path, from, value, log));
     }
     return;
   }
@@ -63,7 +75,7 @@ void read_span(const Node& node, bool samples, Axis& axis) {
   if (first <= 0) node.child("from").fail("more than 0, since there is a factor");
   constexpr double kRounding = 1 + 1e-9;
   for (double value = first; value <= last * kRounding; value *= factor) {
-    axis.values.push_back(value_like(from, value));
+    axis.values.push_back(step_like(axis.path, from, value, false));
   }
 }
 
@@ -102,8 +114,9 @@ class Reader {
     }
     for (const Node& node : root_.child("constraints").elements()) study_.constraints.push_back(read_expression(node));
     for (auto& [name, node] : members("metrics")) {
-      check_name(name, node);
+      check_metric_name(name, node);
       if (study_.is_own(name)) node.fail("a name that is none of values", platforms::in_quotes(name));
+      if (claimed_.count(name) != 0) node.fail("a name that no axis has", platforms::in_quotes(name));
       study_.metrics.emplace_back(name, read_expression(node));
     }
     if (study_.metrics.empty())
@@ -125,12 +138,13 @@ class Reader {
   }
   void add(std::vector<Axis>& axes, Axis axis, const Node& node) {
     claim(axis.path, node);
+    if (axis.span) spans_.emplace_back(axis.path, node);
     axes.push_back(std::move(axis));
   }
 
   void read_values() {
     for (auto& [name, node] : members("values")) {
-      check_name(name, node);
+      check_metric_name(name, node);
       study_.own.push_back(name);
       if (node.is_array() || node.is_object()) {
         add(study_.axes, read_axis(name, node, root_.has("search")), node);
@@ -192,6 +206,14 @@ class Reader {
     const bool one = search.method == SearchMethod::kGenetic || search.method == SearchMethod::kDifferential ||
                      search.method == SearchMethod::kAnnealing;
     if (one && all > 1) node.child("method").fail("nsga2 or moead, since there are several metrics");
+    if (search.method == SearchMethod::kMoead && all < 2) {
+      node.child("method").fail("nsga2, sga, de or annealing, since there is one metric");
+    }
+    if (search.method == SearchMethod::kGrid) {
+      for (const auto& [path, place] : spans_) {
+        place.fail("a list, or from and to with steps or factor, since search.method is grid", "neither");
+      }
+    }
     if (!study_.samplings.empty()) node.fail("axes, without random or latin_hypercube");
     if (study_.axes.empty() && study_.zips.empty()) node.fail("axes to search over");
     study_.search = std::move(search);
@@ -231,6 +253,7 @@ class Reader {
   Order order_;
   Study& study_;
   std::set<std::string> claimed_;
+  std::vector<std::pair<std::string, Node>> spans_;  ///< axes without values of their own
 };
 
 }  // namespace

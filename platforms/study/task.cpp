@@ -116,7 +116,10 @@ ReadTask::ReadTask(const Task& task) : options_(task.options), values_(json::obj
 }
 
 std::string ReadTask::key() const {
-  return hash_of(platforms::version_text() + options_json(options_).dump() + values_.dump());
+  json values = values_;
+  // "1MiB" and "1024KiB" are one size.
+  if (collective_) values["collective.bytes"] = collective_->sizes;
+  return hash_of(platforms::version_text() + options_json(options_).dump() + values.dump());
 }
 
 void ReadTask::warm_up() {

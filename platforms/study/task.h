@@ -57,6 +57,9 @@ class ReadTask {
   [[nodiscard]] const nlohmann::json& values() const { return values_; }
   /// What names the point: equal for equal values and the same version of Weft, however they were given.
   [[nodiscard]] std::string key() const;
+  /// Finds what is wrong in it that only a run looks for: keys that nobody knows, and a workload that cannot be read.
+  /// Throws what a run throws, and is the last thing that is done with it.
+  void check();
   /// Measures now what every point of these memories would measure (memory::StreamModel).
   void warm_up();
 

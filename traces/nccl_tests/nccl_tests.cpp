@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "traces/nccl_tests/nccl_tests.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
@@ -149,12 +152,19 @@ class Lines {
     row.ranks = static_cast<int>(ranks_.size());
     row.bytes = value<std::uint64_t>(words[0], "size");
     row.type = words[2];
+    row.count = number_of<std::uint64_t>(words[1]);
     row.time_us = value<double>(words[columns.time], "time");
     row.busbw = value<double>(words[columns.busbw], "busbw");
+    if (columns.busbw > columns.time + 1) row.algbw = number_of<double>(words[columns.busbw - 1]);
     if (columns.in_place < columns.all) row.in_place_us = number_of<double>(words[columns.in_place]);
     row.wrong = wrong_behind(words, columns.busbw);
     // Out of place and in place are alike.
-    if (row.in_place_us) row.wrong += wrong_behind(words, columns.in_place + columns.busbw - columns.time);
+    if (row.in_place_us) {
+      const std::size_t busbw = columns.in_place + columns.busbw - columns.time;
+      row.wrong += wrong_behind(words, busbw);
+      if (busbw < columns.all) row.in_place_busbw = number_of<double>(words[busbw]);
+      if (row.in_place_busbw && row.algbw) row.in_place_algbw = number_of<double>(words[busbw - 1]);
+    }
     if (row.bytes == 0) return;
     if (!std::isfinite(row.time_us) || row.time_us <= 0)
       fail("a time of more than 0, got " + one_line(words[columns.time]));
@@ -220,9 +230,21 @@ std::vector<NcclRow> rows_of(const json& report) {
     const json& measured = result.at("out_of_place");
     row.time_us = measured.at("time");
     row.busbw = measured.at("bus_bw");
+    if (const auto count = result.find("count"); count != result.end() && count->is_number_unsigned()) {
+      row.count = count->get<std::uint64_t>();
+    }
+    if (const auto algbw = measured.find("alg_bw"); algbw != measured.end() && algbw->is_number()) {
+      row.algbw = algbw->get<double>();
+    }
     row.wrong = wrong_of(measured);
     if (const json in_place = result.value("in_place", json()); in_place.is_object()) {
       row.in_place_us = in_place.at("time");
+      if (const auto rate = in_place.find("alg_bw"); rate != in_place.end() && rate->is_number()) {
+        row.in_place_algbw = rate->get<double>();
+      }
+      if (const auto rate = in_place.find("bus_bw"); rate != in_place.end() && rate->is_number()) {
+        row.in_place_busbw = rate->get<double>();
+      }
       row.wrong += wrong_of(in_place);
     }
     rows.push_back(std::move(row));
@@ -231,6 +253,53 @@ std::vector<NcclRow> rows_of(const json& report) {
 }
 
 }  // namespace
+
+std::string contradiction(const NcclRow& row) {
+  static const std::map<std::string, std::uint64_t> kSizes = {
+      {"int8", 1},   {"uint8", 1}, {"char", 1},  {"fp8_e4m3", 1}, {"fp8_e5m2", 1}, {"f8e4m3", 1}, {"f8e5m2", 1},
+      {"half", 2},   {"bfloat16", 2}, {"float", 4}, {"int32", 4},    {"uint32", 4},   {"int", 4},    {"double", 8},
+      {"int64", 8},  {"uint64", 8}};
+  // Of the algbw that goes over a link.
+  static const std::map<std::string, double> kShares = {{"all_reduce", 2},     {"all_gather", 1}, {"reduce_scatter", 1},
+                                                        {"alltoall", 1},       {"gather", 1},     {"scatter", 1}};
+  constexpr double kRounding = 0.02;
+  constexpr double kLastDigit = 0.01;
+  const auto differ = [](double one, double other) {
+    return std::abs(one - other) > kLastDigit + kRounding * std::max(one, other);
+  };
+  if (const auto size = kSizes.find(row.type); size != kSizes.end() && row.count) {
+    // Some tests count the elements of a rank.
+    const std::uint64_t bytes = *row.count * size->second;
+    const bool is_share = row.ranks == 0 ? bytes > 0 && row.bytes % bytes == 0
+                                         : row.bytes == bytes * static_cast<std::uint64_t>(row.ranks);
+    if (row.bytes != bytes && !is_share) {
+      return fmt::format("a count of {} elements of {} in {} B, got {}", row.bytes / size->second, row.type, row.bytes,
+                         *row.count);
+    }
+  }
+  double share = 1;
+  if (const auto known = kShares.find(row.test); known != kShares.end() && row.ranks > 0) {
+    share = known->second * (row.ranks - 1) / row.ranks;
+  } else if (row.test != "broadcast" && row.test != "reduce") {
+    share = -1;
+  }
+  const auto of_one = [&](const char* where, double us, std::optional<double> algbw, std::optional<double> busbw) {
+    const double expected = static_cast<double>(row.bytes) / us * 1e-3;
+    if (algbw && differ(*algbw, expected)) {
+      return fmt::format("an algbw{} of {:.4g} GB/s, which is {} B in {} us, got {}", where, expected, row.bytes, us,
+                         *algbw);
+    }
+    const double over_links = algbw.value_or(expected) * share;
+    if (share < 0 || !busbw || !differ(*busbw, over_links)) return std::string();
+    return fmt::format("a busbw{} of {:.4g} GB/s, which is {:.4g} of the algbw with {} ranks, got {}", where, over_links,
+                       share, row.ranks, *busbw);
+  };
+  std::string text = of_one("", row.time_us, row.algbw, row.busbw);
+  if (text.empty() && row.in_place_us && *row.in_place_us > 0) {
+    text = of_one(" in place", *row.in_place_us, row.in_place_algbw, row.in_place_busbw);
+  }
+  return text;
+}
 
 std::vector<NcclRow> read_nccl_tests(const std::filesystem::path& file) {
   const std::string text = read_text(file, kExpected);

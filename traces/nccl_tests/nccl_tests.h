@@ -25,11 +25,19 @@ struct NcclRow {
   int ranks = 0;     ///< of the communicator; 0 where the file does not say
   std::uint64_t bytes = 0;
   std::string type;  ///< "float"
+  std::optional<std::uint64_t> count;  ///< elements, as it stands there
   double time_us = 0;
-  double busbw = 0;  ///< GB/s
+  std::optional<double> algbw;  ///< GB/s
+  double busbw = 0;             ///< GB/s
   std::optional<double> in_place_us;
+  std::optional<double> in_place_algbw;
+  std::optional<double> in_place_busbw;
   std::int64_t wrong = 0;  ///< elements, both ways; 0 where they were not checked
 };
+
+/// What of a row contradicts the rest of it: "an algbw of 0.08 GB/s, which is 4096 B in 50 us, got 1".
+/// Empty if all agrees within what is printed. A busbw is looked at where the test and the ranks are known.
+[[nodiscard]] std::string contradiction(const NcclRow& row);
 
 /// All rows of more than no bytes, in order. Throws FormatError for a file without any, and for a row that is no row.
 [[nodiscard]] std::vector<NcclRow> read_nccl_tests(const std::filesystem::path& file);

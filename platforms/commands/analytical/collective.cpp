@@ -15,6 +15,7 @@
 #include "platforms/cli/signals.h"
 #include "platforms/commands/analytical/platform.h"
 #include "platforms/commands/command.h"
+#include "platforms/config/text.h"
 #include "platforms/results/format.h"
 #include "platforms/results/stopwatch.h"
 #include "sw/analytical/collectives.h"
@@ -232,7 +233,7 @@ int run_analytical_collective(const AnalyticalCollectiveOptions& options) {
     sequence.check_ended();
   } catch (const Interrupted& by) {
     interrupted = by;
-    interrupted->kept = fmt::format("{} of {} rows are done", table.rows().size(), options.bytes.size());
+    interrupted->kept = counted_done(table.rows().size(), options.bytes.size(), "row");
   }
   if (options.json) {
     print_json(ordered_json{{"platform", platform.name},

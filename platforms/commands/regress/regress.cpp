@@ -18,6 +18,7 @@
 #include "platforms/regress/judge.h"
 #include "platforms/results/write_file.h"
 #include "platforms/study/dealer.h"
+#include "platforms/study/metric_check.h"
 
 namespace weft::platforms {
 namespace {
@@ -52,7 +53,7 @@ class CaseRunner {
       line_.hide();
     } catch (Interrupted& by) {
       line_.hide();
-      by.kept = fmt::format("{} of {} cases are done", ended_, cases_.size());
+      by.kept = counted_done(ended_, cases_.size(), "case");
       throw;
     }
   }
@@ -78,7 +79,7 @@ class CaseRunner {
     check_interrupted();
     if (!line_.due()) return;
     left_.update(line_.seconds(), static_cast<double>(ended_) / static_cast<double>(cases_.size()));
-    std::string text = fmt::format("{} of {} cases", ended_, cases_.size());
+    std::string text = fmt::format("{} of {}", ended_, counted(cases_.size(), "case"));
     if (failed_ > 0) text += fmt::format(", {} failed", failed_);
     if (const std::string left = left_.text(); !left.empty()) text += ", " + left;
     line_.show(text);
@@ -92,6 +93,7 @@ class CaseRunner {
     if (waiting.empty()) return;
     // Before anything else is begun in this process: workers are copies of it.
     study::LocalWorkers workers(std::min(static_cast<std::size_t>(options_.jobs), waiting.size()));
+    for (const std::size_t i : waiting) check(cases_[i]);
     std::vector<std::size_t> idle(workers.count());
     for (std::size_t i = 0; i < idle.size(); ++i) idle[i] = i;
     while (!waiting.empty() || idle.size() < workers.count()) {
@@ -113,6 +115,19 @@ class CaseRunner {
       }
       look();
     }
+  }
+
+  /// Throws InputError for a metric that no result can have. A case that cannot be read fails when its turn comes.
+  static void check(const Case& of) {
+    const std::optional<study::Point> point = study::PointMaker(of.study).make({});
+    std::optional<study::ReadTask> task;
+    try {
+      task.emplace(point->task);
+      task->check();
+    } catch (const std::exception&) {
+      return;
+    }
+    study::check_metrics(of.study, *point, *task, {of.file, "metrics."});
   }
 
   CaseResult judged(study::Answer answer) {

@@ -110,8 +110,9 @@ ordered_json limit_of(const ordered_json& why, const ordered_json& values, std::
           {"settings", settings_text(values, *most)}};
 }
 
-std::string verdict_of(double error, std::int64_t wrong) {
+std::string verdict_of(double error, std::int64_t wrong, bool disagrees) {
   if (wrong > 0) return "measured with wrong data";
+  if (disagrees) return "the measurement contradicts itself";
   if (std::abs(error) <= kAlike) return "as measured";
   return error > 0 ? "slower than measured" : "faster than measured";
 }
@@ -176,6 +177,17 @@ void Measured::add(const NcclRow& row) {
   size->busbw.push_back(row.busbw);
   if (row.in_place_us) size->in_place_us.push_back(*row.in_place_us);
   size->wrong += row.wrong;
+  NcclRow known = row;
+  // Of a test that only --op says.
+  if (known.test.empty()) {
+    for (const auto& [test, op] : kTests) {
+      if (op == op_) known.test = test;
+    }
+  }
+  if (const std::string expected = traces::contradiction(known); !expected.empty()) {
+    warnings_.push_back(place + ": the row contradicts itself: expected " + expected);
+    size->disagrees = true;
+  }
 }
 
 std::vector<std::uint64_t> Measured::sizes() const {
@@ -184,12 +196,18 @@ std::vector<std::uint64_t> Measured::sizes() const {
   return all;
 }
 
-void Measured::check_ranks(int accelerators, const std::string& platform) const {
+void Measured::check_ranks(int accelerators, int per_node, const std::string& platform) const {
   if (ranks_ == 0 || ranks_ == accelerators) return;
+  std::string advice = fmt::format("--set accelerators={}", ranks_);
+  // Nodes are full.
+  if (ranks_ < per_node) advice += fmt::format(" --set per_node={}", ranks_);
+  if (ranks_ > per_node && ranks_ % per_node != 0) {
+    advice = fmt::format("a platform of nodes of which {} ranks fill each, since {} has {} accelerators a node", ranks_,
+                         platform, per_node);
+  }
   throw UsageError(
-      fmt::format("--measured: expected measurements of {} ranks, as many as {} has accelerators, got {} in {}: --set "
-                  "accelerators={}",
-                  accelerators, platform, ranks_, file_, ranks_));
+      fmt::format("--measured: expected measurements of {} ranks, as many as {} has accelerators, got {} in {}: {}",
+                  accelerators, platform, ranks_, file_, advice));
 }
 
 ordered_json Measured::beside(const std::vector<CollectiveResult>& results, const ordered_json& why,
@@ -213,7 +231,7 @@ ordered_json Measured::beside(const std::vector<CollectiveResult>& results, cons
         {"in_place_us", size.in_place_us.empty() ? ordered_json() : ordered_json(mean(size.in_place_us))},
         {"times", size.time_us.size()},
         {"wrong", size.wrong},
-        {"verdict", verdict_of(error, size.wrong)}};
+        {"verdict", verdict_of(error, size.wrong, size.disagrees)}};
     if (!why.is_null()) row["limit"] = limit_of(why, values, i, results.size());
     rows.push_back(std::move(row));
   }

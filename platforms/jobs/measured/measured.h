@@ -32,7 +32,9 @@ class Measured {
   [[nodiscard]] std::vector<std::uint64_t> sizes() const;
 
   /// Throws UsageError if the file says that it measured another number of ranks.
-  void check_ranks(int accelerators, const std::string& platform) const;
+  void check_ranks(int accelerators, int per_node, const std::string& platform) const;
+  /// A line for each row whose own values disagree, with the file and its line.
+  [[nodiscard]] const std::vector<std::string>& warnings() const { return warnings_; }
 
   /// For summary.json: `file`, `ranks`, `mean_error`, `mean_absolute_error` and `rows`, a row for each result. With the
   /// critical path, why_summary() and config.json's `values`, a row has the `limit`: what most of its path goes to.
@@ -47,6 +49,7 @@ class Measured {
     std::vector<double> busbw;
     std::vector<double> in_place_us;
     std::int64_t wrong = 0;
+    bool disagrees = false;  ///< within a row of it
   };
 
   void choose(const std::vector<traces::NcclRow>& rows, const MeasuredChoice& choice);
@@ -57,6 +60,7 @@ class Measured {
   ElementType type_{};
   int ranks_ = 0;
   std::vector<Size> sizes_;
+  std::vector<std::string> warnings_;
 };
 
 /// The table of beside(), for people.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/study/expression/expression.h"
 
+#include <fmt/format.h>
 #include <muParser.h>
 
 #include <cmath>
@@ -33,6 +34,28 @@ std::string compared(const std::string& text, const Expression::Lookup& lookup) 
     const json value = find(lookup, (*each)[1]);
     const bool equal = value.is_string() && value.get_ref<const std::string&>() == (*each)[3].str();
     result += equal == ((*each)[2] == "==") ? "1" : "0";
+    from = text.begin() + each->position() + each->length();
+  }
+  return result.append(from, text.end());
+}
+
+/// With each name of several values, "rows.*.time_us", replaced by them.
+std::string expanded(const std::string& text, const Expression::Lookup& lookup) {
+  static const std::regex kSeveral(R"re([A-Za-z_][A-Za-z0-9_.]*\.\*(\.[A-Za-z0-9_*]+)*)re");
+  std::string result;
+  auto from = text.begin();
+  for (std::sregex_iterator each(text.begin(), text.end(), kSeveral), end; each != end; ++each) {
+    result.append(from, text.begin() + each->position());
+    const json values = find(lookup, each->str());
+    std::string list;
+    for (const json& value : values) {
+      const std::optional<double> number = number_of(value);
+      if (!number) {
+        throw ExpressionError("numbers or quantities at " + each->str() + ", got " + platforms::got_text(value));
+      }
+      list += fmt::format("{}{:.17g}", list.empty() ? "" : ",", *number);
+    }
+    result += list;
     from = text.begin() + each->position() + each->length();
   }
   return result.append(from, text.end());
@@ -75,14 +98,28 @@ double Expression::value(const Lookup& lookup) const {
     parser.DefineFun("round", [](double x) { return std::round(x); });
     parser.DefineFun("mod", [](double x, double y) { return std::fmod(x, y); });
     parser.SetVarFactory(&Variables::add, &variables);
-    parser.SetExpr(compared(text_, lookup));
+    parser.SetExpr(expanded(compared(text_, lookup), lookup));
     const double value = parser.Eval();
     if (!variables.wrong.empty()) throw ExpressionError(variables.wrong);
+    if (parser.GetNumResults() > 1) {
+      throw ExpressionError("one value, as of max(), min(), sum() or avg(), got " +
+                            std::to_string(parser.GetNumResults()) + " of " + platforms::in_quotes(text_));
+    }
     return value;
   } catch (const mu::Parser::exception_type& error) {
     if (!variables.wrong.empty()) throw ExpressionError(variables.wrong);
     throw ExpressionError("an expression, got " + platforms::in_quotes(text_) + ": " + error.GetMsg());
   }
+}
+
+std::vector<std::string> Expression::names() const {
+  std::vector<std::string> all;
+  static_cast<void>(value([&all](const std::string& name) -> std::optional<json> {
+    all.push_back(name);
+    // Several, that one alone is no value of an expression.
+    return name.find('*') == std::string::npos ? json(1) : json{1, 1};
+  }));
+  return all;
 }
 
 }  // namespace weft::study

@@ -6,6 +6,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 namespace weft::study {
 
@@ -17,10 +18,11 @@ class ExpressionError : public std::runtime_error {
 
 /// Arithmetic over values by name, as muParser has it: + - * / ^, comparisons, && and ||, ?:, functions such as min,
 /// max, sqrt, log2, ceil, floor, round and mod. Names are dotted paths. A quantity counts in its base unit
-/// (quantity_value.h). A text is compared by `path == "text"` and `path != "text"`.
+/// (quantity_value.h). A name with `*` in the place of a key or a number of an element stands for all there are, as
+/// arguments of max, min, sum and avg: `max(rows.*.time_us)`. A text is compared by `path == "text"` and `path != "text"`.
 class Expression {
  public:
-  /// The value at a name; none if there is nothing of that name.
+  /// The value at a name; none if there is nothing of that name. At a name with `*` it is an array of all values.
   using Lookup = std::function<std::optional<nlohmann::json>(const std::string& name)>;
 
   explicit Expression(std::string text) : text_(std::move(text)) {}
@@ -28,6 +30,8 @@ class Expression {
   [[nodiscard]] const std::string& text() const { return text_; }
   /// Throws ExpressionError.
   [[nodiscard]] double value(const Lookup& lookup) const;
+  /// All names in it, those with `*` as they stand. Throws ExpressionError if it cannot be read.
+  [[nodiscard]] std::vector<std::string> names() const;
 
  private:
   std::string text_;

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/study/expression/quantity_value.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <string>
+#include <type_traits>
 #include <stdexcept>
 
 #include "hw/core/power.h"
@@ -19,6 +22,8 @@ namespace {
 struct Kind {
   double (*parse)(const std::string& text);
   std::string (*write)(double number);
+  double counts;   ///< of its base unit
+  bool is_binary;  ///< a size
 };
 
 template <auto Parse, std::int64_t kCountsOfBase>
@@ -29,7 +34,8 @@ constexpr Kind kind() {
           [](double number) {
             using Quantity = decltype(Parse(std::string()));
             return to_text(Quantity(rounded(number * static_cast<double>(kCountsOfBase))));
-          }};
+          },
+          static_cast<double>(kCountsOfBase), std::is_same_v<decltype(Parse(std::string())), Bytes>};
 }
 
 constexpr std::int64_t kPico = 1'000'000'000'000;
@@ -72,6 +78,30 @@ json value_like(const json& example, double number) {
     return static_cast<std::int64_t>(whole);
   }
   return number;
+}
+
+json round_like(const json& example, double number, bool down) {
+  const Kind* const kind = kind_of(example);
+  const double counts = std::abs(number) * (kind == nullptr ? 1 : kind->counts);
+  if (counts == 0 || example.is_boolean()) return value_like(example, number);
+  constexpr int kDigits = 4;
+  constexpr double kParts = 256;    // of a power of two
+  constexpr double kElement = 4;    // bytes, the largest that a collective has
+  constexpr double kKibi = 1024;
+  constexpr double kSmall = 64 * kKibi;
+  constexpr double kSlack = 1e-9;   // of what is computed
+  const auto rounded_to = [&](double value) { return down ? std::floor(value * (1 + kSlack)) : std::round(value); };
+  const double sign = number < 0 ? -1 : 1;
+  if (kind != nullptr && kind->is_binary) {
+    const double least = counts < kElement ? 1 : counts < kSmall ? kElement : kKibi;
+    const double grain = std::max(least, std::exp2(std::floor(std::log2(counts))) / kParts);
+    return kind->write(sign * rounded_to(counts / grain) * grain);
+  }
+  // By whole powers of ten, of which a division is as exact as the text of the number.
+  const int power = kDigits - 1 - static_cast<int>(std::floor(std::log10(counts)));
+  const double ten = std::pow(10.0, std::abs(power));
+  const double value = power > 0 ? rounded_to(counts * ten) / ten : rounded_to(counts / ten) * ten;
+  return value_like(example, sign * value / (kind == nullptr ? 1 : kind->counts));
 }
 
 }  // namespace weft::study

@@ -15,4 +15,8 @@ namespace weft::study {
 /// integer where it is whole.
 [[nodiscard]] nlohmann::json value_like(const nlohmann::json& example, double number);
 
+/// The same with a number that is easy to read: four digits or, of sizes, a multiple of 4 bytes with about three; the
+/// nearest one, or one below.
+[[nodiscard]] nlohmann::json round_like(const nlohmann::json& example, double number, bool down = false);
+
 }  // namespace weft::study

@@ -75,7 +75,9 @@ pagmo::algorithm algorithm_of(const EngineTask& task) {
     return pagmo::algorithm(method);
   }
   if (task.method == "moead") {
-    return pagmo::algorithm(pagmo::moead(1, "grid", "tchebycheff", std::min<std::size_t>(20, task.population - 1), 1,
+    // A grid of weights has as many as the population for one or two objectives alone.
+    const char* const weights = task.objectives > 2 ? "low discrepancy" : "grid";
+    return pagmo::algorithm(pagmo::moead(1, weights, "tchebycheff", std::min<std::size_t>(20, task.population - 1), 1,
                                          0.5, 20, 0.9, 2, true, seed));
   }
   if (task.method == "sga")

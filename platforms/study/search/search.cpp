@@ -22,7 +22,6 @@ namespace {
 constexpr double kWorst = 1e30;
 /// Generations that find nothing new, after which a search ends.
 constexpr int kIdleGenerations = 20;
-constexpr const char* kFidelity = "fidelity";
 
 /// As many points were evaluated as were asked for.
 struct Enough {};
@@ -94,9 +93,7 @@ class Step {
       : study_(study),
         database_(database),
         dealer_(dealer),
-        maker_(study, fidelity == nullptr ? Assignments() : fidelity->set) {
-    if (fidelity != nullptr) index_ = index;
-  }
+        maker_(fidelity == nullptr ? PointMaker(study) : PointMaker(study, fidelity->set, index)) {}
 
   [[nodiscard]] const Dealt& dealt() const { return dealt_; }
   [[nodiscard]] std::size_t evaluated() const { return seen_.size(); }
@@ -116,7 +113,6 @@ class Step {
         continue;
       }
       seen_.insert(point->key);
-      if (index_) point->values.emplace_back(kFidelity, *index_);
       found_.push_back(values);
       wanted.push_back(*point);
     }
@@ -146,10 +142,7 @@ class Step {
 
  private:
   void add(const Dealt& more) {
-    dealt_.points += more.points;
-    dealt_.before += more.before;
-    dealt_.done += more.done;
-    dealt_.failed += more.failed;
+    dealt_.add(more);
   }
 
   [[nodiscard]] std::vector<double> cost(const std::optional<Point>& point) {
@@ -173,7 +166,6 @@ class Step {
   Database& database_;
   Dealer& dealer_;
   PointMaker maker_;
-  std::optional<std::size_t> index_;
   std::set<std::string> seen_;
   std::vector<Assignments> found_;  ///< of those, in the order in which they came
   Dealt dealt_;
@@ -265,10 +257,7 @@ Dealt search(const Study& study, Database& database, Dealer& dealer) {
     } else {
       look(study, step);
     }
-    dealt.points += step.dealt().points;
-    dealt.before += step.dealt().before;
-    dealt.done += step.dealt().done;
-    dealt.failed += step.dealt().failed;
+    dealt.add(step.dealt());
     if (fidelity != nullptr) chosen = step.best(fidelity->keep);
   }
   return dealt;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "platforms/config/text.h"
 #include "platforms/results/pictures/svg.h"
 #include "platforms/results/report/page.h"
 #include "platforms/results/version.h"
@@ -17,7 +18,8 @@ namespace weft::study {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-std::string study_page(const std::string& name, const std::string& database, const std::vector<Row>& rows) {
+std::string study_page(const std::string& name, const std::string& database, const std::vector<Row>& rows,
+                       const About& about) {
   const std::vector<std::string> parameters = varying_parameters(rows);
   const std::vector<std::string> metrics = metrics_of(rows);
   ordered_json points = ordered_json::array();
@@ -37,18 +39,21 @@ std::string study_page(const std::string& name, const std::string& database, con
                       {"error", row.error}});
   }
   ordered_json sensitivities = ordered_json::array();
+  ordered_json largest = ordered_json::array();
   for (const std::string& metric : metrics) {
-    const Table table = sensitivity(rows, metric);
-    sensitivities.push_back({{"metric", metric}, {"columns", table.columns}, {"rows", table.rows}});
+    const Table table = sensitivity(of_last_step(rows), metric, about);
+    sensitivities.push_back(
+        {{"metric", metric}, {"columns", table.columns}, {"rows", table.rows}, {"notes", table.notes}});
+    if (is_best_when_largest(about, metric)) largest.push_back(metric);
   }
   const auto failed = std::count_if(rows.begin(), rows.end(), [](const Row& row) { return !row.is_done; });
   const ordered_json results = {{"database", database},         {"version", platforms::version_text()},
                                 {"parameters", parameters},     {"metrics", metrics},
-                                {"sensitivity", sensitivities}, {"points", points}};
+                                {"sensitivity", sensitivities}, {"largest", largest}, {"points", points}};
   return platforms::fill_page(
       page::kPage, {{"title", platforms::svg_text(name) + " - Weft"},
                     {"name", platforms::svg_text(name)},
-                    {"description", fmt::format("A study of {} points, {} of which failed.", rows.size(), failed)},
+                    {"description", fmt::format("A study of {}, {} of which failed.", platforms::counted(rows.size(), "point"), failed)},
                     {"style", platforms::page_style() + std::string(page::kStyle)},
                     {"library", platforms::page_library()},
                     {"script", std::string(page::kScript)},

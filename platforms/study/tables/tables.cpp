@@ -4,15 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <map>
-#include <numeric>
+#include <iterator>
 #include <optional>
 #include <set>
 
 #include "platforms/config/input_error.h"
 #include "platforms/config/text.h"
-#include "platforms/study/expression/quantity_value.h"
+#include "platforms/study/points.h"
+#include "platforms/study/tables/values.h"
 
 namespace weft::study {
 
@@ -22,13 +21,6 @@ using nlohmann::ordered_json;
 namespace {
 
 constexpr std::size_t kShortKey = 8;
-
-std::string cell_text(const ordered_json& cell) {
-  if (cell.is_null()) return "-";
-  if (cell.is_number_float()) return fmt::format("{:.6g}", cell.get<double>());
-  if (cell.is_string()) return cell.get<std::string>();
-  return cell.dump();
-}
 
 std::vector<std::string> names_in(const std::vector<Row>& rows, ordered_json Row::*member) {
   std::vector<std::string> names;
@@ -41,86 +33,23 @@ std::vector<std::string> names_in(const std::vector<Row>& rows, ordered_json Row
   return names;
 }
 
-std::optional<double> number_in(const ordered_json& object, const std::string& name) {
-  const auto found = object.find(name);
-  return found == object.end() ? std::nullopt : number_of(json(*found));
-}
-
-/// Values of a parameter in ascending order: numbers and quantities as such, then the others as text.
-struct Order {
-  bool operator()(const json& a, const json& b) const {
-    const std::optional<double> one = number_of(a);
-    const std::optional<double> other = number_of(b);
-    if (one && other && *one != *other) return *one < *other;
-    if (one.has_value() != other.has_value()) return one.has_value();
-    return a.dump() < b.dump();
-  }
-};
-
-struct Group {
-  std::string name;
-  std::vector<const Row*> rows;
-};
-
-std::vector<Group> groups_of(const std::vector<Row>& rows, const std::string& parameter) {
-  constexpr std::size_t kMostValues = 12;
-  constexpr std::size_t kParts = 4;
-  std::map<json, std::vector<const Row*>, Order> by_value;
-  for (const Row& row : rows) {
-    if (row.is_done) by_value[json(row.values.value(parameter, ordered_json()))].push_back(&row);
-  }
-  std::vector<Group> groups;
-  const bool all_numbers =
-      std::all_of(by_value.begin(), by_value.end(), [](const auto& each) { return number_of(each.first).has_value(); });
-  if (by_value.size() <= kMostValues || !all_numbers) {
-    for (auto& [value, members] : by_value) groups.push_back({cell_text(value), std::move(members)});
-    return groups;
-  }
-  std::vector<std::pair<std::string, const Row*>> ascending;
-  for (const auto& [value, members] : by_value) {
-    for (const Row* const row : members) ascending.emplace_back(cell_text(value), row);
-  }
-  for (std::size_t part = 0; part < kParts; ++part) {
-    const std::size_t from = part * ascending.size() / kParts;
-    const std::size_t to = (part + 1) * ascending.size() / kParts;
-    Group group{ascending[from].first + " to " + ascending[to - 1].first, {}};
-    for (std::size_t i = from; i < to; ++i) group.rows.push_back(ascending[i].second);
-    groups.push_back(std::move(group));
-  }
-  return groups;
-}
-
-std::vector<double> numbers(const std::vector<const Row*>& rows, const std::string& metric) {
-  std::vector<double> all;
-  for (const Row* const row : rows) {
-    if (const std::optional<double> number = number_in(row->metrics, metric)) all.push_back(*number);
-  }
-  return all;
-}
-
-double mean(const std::vector<double>& all) {
-  return std::accumulate(all.begin(), all.end(), 0.0) / static_cast<double>(all.size());
-}
-
-bool is_numeric(const std::vector<Row>& rows, const std::string& metric) {
-  return std::any_of(rows.begin(), rows.end(),
-                     [&metric](const Row& row) { return number_in(row.metrics, metric).has_value(); });
-}
-
 Table points(const std::vector<Row>& rows, const std::vector<std::string>& parameters, std::size_t key) {
   const std::vector<std::string> metrics = metrics_of(rows);
   const bool some_failed = std::any_of(rows.begin(), rows.end(), [](const Row& row) { return !row.is_done; });
+  const bool some_left = std::any_of(rows.begin(), rows.end(), [](const Row& row) { return !row.is_current; });
   Table table;
   table.columns = {"key"};
   table.columns.insert(table.columns.end(), parameters.begin(), parameters.end());
   table.columns.insert(table.columns.end(), metrics.begin(), metrics.end());
   if (some_failed) table.columns.emplace_back("error");
+  if (some_left) table.columns.emplace_back("current");
   for (const Row& row : rows) {
     std::vector<ordered_json>& cells = table.rows.emplace_back();
     cells.emplace_back(row.key.substr(0, key));
     for (const std::string& name : parameters) cells.push_back(row.values.value(name, ordered_json()));
     for (const std::string& name : metrics) cells.push_back(row.metrics.value(name, ordered_json()));
     if (some_failed) cells.push_back(row.error.empty() ? ordered_json() : ordered_json(row.error));
+    if (some_left) cells.emplace_back(row.is_current ? "yes" : "no");
   }
   return table;
 }
@@ -144,6 +73,13 @@ std::string plain(const json& value) {
 
 }  // namespace
 
+std::string cell_text(const ordered_json& cell) {
+  if (cell.is_null()) return "-";
+  if (cell.is_number_float()) return fmt::format("{:.6g}", cell.get<double>());
+  if (cell.is_string()) return cell.get<std::string>();
+  return cell.dump();
+}
+
 std::string to_text(const Table& table, std::size_t most) {
   std::vector<std::vector<std::string>> lines = {table.columns};
   const std::size_t shown = std::min(most, table.rows.size());
@@ -166,6 +102,7 @@ std::string to_text(const Table& table, std::size_t most) {
     text += line.erase(line.find_last_not_of(' ') + 1) + "\n";
   }
   if (shown < table.rows.size()) text += fmt::format("and {} more\n", table.rows.size() - shown);
+  for (const std::string& note : table.notes) text += note + "\n";
   return text;
 }
 
@@ -201,9 +138,10 @@ ordered_json to_json(const Table& table) {
   return all;
 }
 
-Goal goal_of(const std::string& text, const std::string& option, const std::vector<std::string>& metrics) {
+Goal goal_of(const std::string& text, const std::string& option, const std::vector<std::string>& metrics,
+             const About& about) {
   const std::size_t colon = text.rfind(':');
-  Goal goal{text.substr(0, colon), false};
+  Goal goal{text.substr(0, colon), is_best_when_largest(about, text.substr(0, colon))};
   if (colon != std::string::npos) {
     const std::string end = text.substr(colon + 1);
     if (end != "min" && end != "max") {
@@ -232,7 +170,7 @@ std::vector<Row> in_order(std::vector<Row> rows) {
     for (const std::string& name : parameters) {
       const json one(a.values.value(name, ordered_json()));
       const json other(b.values.value(name, ordered_json()));
-      if (one != other) return Order()(one, other);
+      if (one != other) return ValueOrder()(one, other);
     }
     return false;
   });
@@ -254,6 +192,29 @@ Table all_points(const std::vector<Row>& rows) {
   return points(rows, varying_parameters(rows), kShortKey);
 }
 
+Table chosen_points(const std::vector<Row>& rows, const std::vector<Row>& chosen, const std::vector<Goal>& goals) {
+  Table table = all_points(chosen);
+  std::vector<std::string> ends;
+  for (const Goal& goal : goals) ends.push_back((goal.maximise ? "largest " : "least ") + goal.metric);
+  table.notes.push_back("best: " + platforms::join(ends, ", "));
+  const std::vector<std::string> varying = varying_parameters(chosen);
+  std::vector<std::string> constant;
+  for (const std::string& name : parameters_of(chosen)) {
+    if (std::find(varying.begin(), varying.end(), name) != varying.end()) continue;
+    constant.push_back(name + " " + cell_text(chosen.front().values.value(name, ordered_json())));
+  }
+  if (!constant.empty()) table.notes.push_back("the same at all of them: " + platforms::join(constant, ", "));
+  for (const Goal& goal : goals) {
+    const auto without = static_cast<std::size_t>(std::count_if(rows.begin(), rows.end(), [&goal](const Row& row) {
+      return row.is_done && !number_in(row.metrics, goal.metric);
+    }));
+    if (without == 0) continue;
+    table.notes.push_back(fmt::format("left out, without a value of {}: {}", goal.metric,
+                                      platforms::counted(without, "point")));
+  }
+  return table;
+}
+
 Table whole_points(const std::vector<Row>& rows) {
   Table table = points(rows, parameters_of(rows), std::string::npos);
   table.columns.insert(table.columns.end(), {"status", "digest", "version", "wall_s", "user_s", "peak_bytes"});
@@ -266,6 +227,24 @@ Table whole_points(const std::vector<Row>& rows) {
     }
   }
   return table;
+}
+
+std::vector<int> steps_of(const std::vector<Row>& rows) {
+  std::set<int> steps;
+  for (const Row& row : rows) steps.insert(row.values.value(kFidelity, -1));
+  return {steps.begin(), steps.end()};
+}
+
+std::vector<Row> of_step(const std::vector<Row>& rows, int step) {
+  std::vector<Row> found;
+  std::copy_if(rows.begin(), rows.end(), std::back_inserter(found),
+               [step](const Row& row) { return row.values.value(kFidelity, -1) == step; });
+  return found;
+}
+
+std::vector<Row> of_last_step(const std::vector<Row>& rows) {
+  const std::vector<int> steps = steps_of(rows);
+  return steps.empty() ? rows : of_step(rows, steps.back());
 }
 
 std::vector<Row> best_first(const std::vector<Row>& rows, const Goal& goal) {
@@ -308,60 +287,6 @@ std::vector<Row> pareto_front(const std::vector<Row>& rows, const std::vector<Go
     if (!is_dominated) front.push_back(std::move(candidates[i]));
   }
   return front;
-}
-
-Table grouped(const std::vector<Row>& rows, const std::string& parameter) {
-  Table table;
-  table.columns = {parameter, "points"};
-  std::vector<std::string> metrics;
-  for (const std::string& metric : metrics_of(rows)) {
-    if (!is_numeric(rows, metric)) continue;
-    metrics.push_back(metric);
-    for (const char* const what : {" mean", " min", " max"}) table.columns.push_back(metric + what);
-  }
-  for (const Group& group : groups_of(rows, parameter)) {
-    std::vector<ordered_json>& cells = table.rows.emplace_back();
-    cells = {group.name, group.rows.size()};
-    for (const std::string& metric : metrics) {
-      const std::vector<double> all = numbers(group.rows, metric);
-      if (all.empty()) {
-        cells.insert(cells.end(), 3, ordered_json());
-        continue;
-      }
-      const auto [least, most] = std::minmax_element(all.begin(), all.end());
-      for (const double value : {mean(all), *least, *most}) cells.emplace_back(value);
-    }
-  }
-  return table;
-}
-
-Table sensitivity(const std::vector<Row>& rows, const std::string& metric) {
-  struct Line {
-    double change;
-    std::vector<ordered_json> cells;
-  };
-  std::vector<Line> lines;
-  for (const std::string& parameter : varying_parameters(rows)) {
-    std::vector<std::pair<double, std::string>> means;
-    double sum = 0;
-    std::size_t count = 0;
-    for (const Group& group : groups_of(rows, parameter)) {
-      const std::vector<double> all = numbers(group.rows, metric);
-      if (all.empty()) continue;
-      means.emplace_back(mean(all), group.name);
-      sum = std::accumulate(all.begin(), all.end(), sum);
-      count += all.size();
-    }
-    if (means.size() < 2) continue;
-    const auto [least, most] = std::minmax_element(means.begin(), means.end());
-    const double overall = std::abs(sum / static_cast<double>(count));
-    const double change = overall > 0 ? 100 * (most->first - least->first) / overall : 0;
-    lines.push_back({change, {parameter, change, least->second, least->first, most->second, most->first}});
-  }
-  std::stable_sort(lines.begin(), lines.end(), [](const Line& a, const Line& b) { return a.change > b.change; });
-  Table table{{"parameter", metric + " changes by %", "least at", "mean there", "most at", "mean at most"}, {}};
-  for (Line& line : lines) table.rows.push_back(std::move(line.cells));
-  return table;
 }
 
 std::string command_of(const Row& row) {

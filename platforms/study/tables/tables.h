@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "platforms/study/database.h"
+#include "platforms/study/tables/about.h"
 
 /// What people ask of the points of a study, as tables.
 namespace weft::study {
@@ -14,8 +15,9 @@ namespace weft::study {
 struct Table {
   std::vector<std::string> columns;
   std::vector<std::vector<nlohmann::ordered_json>> rows;
+  std::vector<std::string> notes;  ///< what is to be known of it, a line each
 };
-/// Aligned, for people; of `most` rows, with a line that says how many are left out.
+/// Aligned, for people; of `most` rows, with a line that says how many are left out, and notes.
 [[nodiscard]] std::string to_text(const Table& table, std::size_t most = SIZE_MAX);
 [[nodiscard]] std::string to_csv(const Table& table);
 [[nodiscard]] nlohmann::ordered_json to_json(const Table& table);
@@ -25,9 +27,10 @@ struct Goal {
   std::string metric;
   bool maximise = false;
 };
-/// "step_us" or, where more is better, "busbw:max". Throws UsageError, which begins with `option`, unless it is one of
-/// these metrics.
-[[nodiscard]] Goal goal_of(const std::string& text, const std::string& option, const std::vector<std::string>& metrics);
+/// "step_us", of which is_best_when_largest() says which end is better, or "cost:min", "points:max". Throws UsageError,
+/// which begins with `option`, unless it is one of these metrics.
+[[nodiscard]] Goal goal_of(const std::string& text, const std::string& option, const std::vector<std::string>& metrics,
+                           const About& about);
 
 /// Names in the order in which points have them.
 [[nodiscard]] std::vector<std::string> parameters_of(const std::vector<Row>& rows);
@@ -39,8 +42,17 @@ struct Goal {
 
 /// A row for each point: its key, the parameters that differ, metrics, and, where one failed, its error.
 [[nodiscard]] Table all_points(const std::vector<Row>& rows);
+/// Those that were chosen of `rows` by these goals. Notes say which end of a metric is best, what the same parameters of
+/// all of them are, and how many points have no value.
+[[nodiscard]] Table chosen_points(const std::vector<Row>& rows, const std::vector<Row>& chosen,
+                                  const std::vector<Goal>& goals);
 /// Every column that there is, with keys in full.
 [[nodiscard]] Table whole_points(const std::vector<Row>& rows);
+
+/// Steps of successive halving that there are points of, the first one first; -1 of points without.
+[[nodiscard]] std::vector<int> steps_of(const std::vector<Row>& rows);
+[[nodiscard]] std::vector<Row> of_step(const std::vector<Row>& rows, int step);
+[[nodiscard]] std::vector<Row> of_last_step(const std::vector<Row>& rows);
 
 /// The points that are done and have the metrics, those that are best first.
 [[nodiscard]] std::vector<Row> best_first(const std::vector<Row>& rows, const Goal& goal);
@@ -51,8 +63,10 @@ struct Goal {
 /// are many are taken in four parts of as many points.
 [[nodiscard]] Table grouped(const std::vector<Row>& rows, const std::string& parameter);
 
-/// Of each parameter how much the mean of a metric changes over its values; the parameter that matters most first.
-[[nodiscard]] Table sensitivity(const std::vector<Row>& rows, const std::string& metric);
+/// Of each parameter how much a metric changes between two of its values, those where it changes most, as the mean over
+/// `pairs` of points that differ in this parameter alone; the parameter that matters most first, those without a pair
+/// last. Parameters of a zip count as one, and those that are derived follow.
+[[nodiscard]] Table sensitivity(const std::vector<Row>& rows, const std::string& metric, const About& about);
 
 /// A command line that does the point again and keeps its critical path.
 [[nodiscard]] std::string command_of(const Row& row);

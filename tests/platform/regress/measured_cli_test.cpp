@@ -2,6 +2,9 @@
 // weft collective --measured: what nccl-tests prints, beside what is simulated.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdlib>
+
 #include "tests/support/cli.h"
 #include "traces/files/format_error.h"
 #include "traces/nccl_tests/nccl_tests.h"
@@ -66,7 +69,10 @@ class MeasuredCli : public test::CliTest {
     expect_refused({message, arguments.c_str(), {message}});
   }
   static std::string row(const std::string& bytes, const std::string& time, const std::string& type = "float") {
-    return bytes + " 1 " + type + " sum -1 " + time + " 1.0 1.5 0 " + time + " 1.0 1.5 0\n";
+    const double algbw = std::atof(bytes.c_str()) / std::max(std::atof(time.c_str()), 1e-3) * 1e-3;
+    const std::string rates = std::to_string(algbw) + " " + std::to_string(1.5 * algbw);
+    const std::string count = std::to_string(std::atoi(bytes.c_str()) / (type == "half" ? 2 : type == "double" ? 8 : 4));
+    return bytes + " " + count + " " + type + " sum -1 " + time + " " + rates + " 0 " + time + " " + rates + " 0\n";
   }
 };
 
@@ -97,14 +103,14 @@ TEST_F(MeasuredCli, PutsBothSideBySide) {
 /// nccl-tests counts elements that are wrong, out of place and in place, in rows with names and without.
 TEST_F(MeasuredCli, WrongDataAreNoGoodMeasurement) {
   write("m.txt",
-        "4096 1 float sum -1 50 1.0 1.5 3 50 1.0 1.5 N/A\n8192 1 float sum -1 50 1.0 1.5 0 50 1.0 1.5 2e-07\n");
+        "4096 1024 float sum -1 50 0.08 0.12 3 50 0.08 0.12 N/A\n8192 2048 float sum -1 50 0.16 0.24 0 50 0.16 0.24 2e-07\n");
   json rows = weft_json("collective ../small.json --op all_reduce --measured ../m.txt")["measured"]["rows"];
   EXPECT_EQ(rows[0]["wrong"], 3);
   EXPECT_EQ(rows[0]["verdict"], "measured with wrong data");
   EXPECT_EQ(rows[1]["wrong"], 0);
   EXPECT_EQ(rows[1]["verdict"], "slower than measured");
   const std::string names = "# size count type redop root time algbw busbw #wrong time algbw busbw #wrong\n";
-  write("m.txt", names + "4096 1 float sum -1 50 1.0 1.5 0 50 1.0 1.5 7\n");
+  write("m.txt", names + "4096 1024 float sum -1 50 0.08 0.12 0 50 0.08 0.12 7\n");
   rows = weft_json("collective ../small.json --op all_reduce --measured ../m.txt")["measured"]["rows"];
   EXPECT_EQ(rows[0]["wrong"], 7);
   write("m.json", R"({"results": [{"size": 4096, "type": "float",
@@ -121,6 +127,56 @@ TEST_F(MeasuredCli, TakesWhatIsChosen) {
   EXPECT_EQ(told["measured"]["rows"][0]["measured_us"], 110.0);
   EXPECT_EQ(told["measured"]["rows"][0]["times"], 2);
   EXPECT_EQ(told["type"], "fp32");
+}
+
+/// Of count, time, algbw and busbw each follows from the others.
+TEST_F(MeasuredCli, RowsThatContradictThemselvesAreReported) {
+  const std::string head = "# Collective test starting: all_reduce_perf\n";
+  std::string ranks;
+  for (int i = 0; i < 4; ++i) ranks += "#  Rank  " + std::to_string(i) + " Group  0 Pid 1 on node device 0 [0] H100\n";
+  const auto told = [&](const std::string& line) {
+    write("m.txt", head + ranks + line + row("8192", "50"));
+    return weft("collective ../small.json --measured ../m.txt");
+  };
+  const struct {
+    const char* line;
+    const char* message;
+  } kBad[] = {
+      {"4096 1000 float sum -1 50 0.08 0.12 0 50 0.08 0.12 0\n", "expected a count of 1024 elements of float in 4096 B, got 1000"},
+      {"4096 1024 float sum -1 50 0.80 0.12 0 50 0.08 0.12 0\n", "expected an algbw of 0.08192 GB/s, which is 4096 B in 50 us, got 0.8"},
+      {"4096 1024 float sum -1 50 0.08 0.20 0 50 0.08 0.12 0\n",
+       "expected a busbw of 0.12 GB/s, which is 1.5 of the algbw with 4 ranks, got 0.2"},
+      {"4096 1024 float sum -1 50 0.08 0.12 0 25 0.08 0.12 0\n",
+       "expected an algbw in place of 0.1638 GB/s, which is 4096 B in 25 us, got 0.08"},
+  };
+  for (const auto& bad : kBad) {
+    const Ran ran = told(bad.line);
+    EXPECT_EQ(ran.code, 0);
+    EXPECT_EQ(ran.err, std::string("weft: warning: ../m.txt:6: the row contradicts itself: ") + bad.message + "\n");
+    EXPECT_NE(ran.out.find("  the measurement contradicts itself\n"), std::string::npos) << ran.out;
+  }
+  EXPECT_EQ(told("4096 1024 float sum -1 50 0.08 0.12 0 50 0.08 0.12 0\n").err, "") << "as far as it is printed";
+  // Some tests count the elements of a rank.
+  write("m.txt", "# Collective test starting: all_gather_perf\n" + ranks + "4096 256 float none -1 50 0.08 0.06 0 50 0.08 0.06 0\n");
+  EXPECT_EQ(weft("collective ../small.json --measured ../m.txt").err, "");
+}
+
+/// Advice that can be followed.
+TEST_F(MeasuredCli, RanksOfAnotherNumberAreAdvised) {
+  std::string ranks = "# Collective test starting: all_reduce_perf\n";
+  const auto add = [&](int rank) {
+    ranks += "#  Rank  " + std::to_string(rank) + " Group  0 Pid 1 on node device 0 [0] H100\n";
+  };
+  add(0);
+  const auto refused = [&](const char* advice) {
+    write("m.txt", ranks + "4096 1024 float sum -1 50 0.08 0.12 0 50 0.08 0.12 0\n");
+    expect_refused({advice, "collective ../small.json --measured ../m.txt", {advice}});
+  };
+  refused(": --set accelerators=1 --set per_node=1");
+  add(1);
+  refused(": --set accelerators=2");
+  add(2);
+  refused(": a platform of nodes of which 3 ranks fill each, since small has 2 accelerators a node");
 }
 
 TEST_F(MeasuredCli, WrongInputIsNamed) {

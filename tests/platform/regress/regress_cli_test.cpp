@@ -113,7 +113,7 @@ TEST_F(RegressCli, FailuresStopNothingAndAreInJunit) {
   fs::create_directories(folder_ / "cases/sub");
   write_case("good", R"({"tolerance": "50%", "metrics": {"ns": "rows.0.time_us * 1000"}, "golden": {"ns": 1e5}})");
   write_case("no-part", R"({"set": {"nic": "<&>"}, "metrics": {"us": "rows.0.time_us"}})");
-  write_case("no-value", R"({"metrics": {"us": "rows.1.time_us"}, "golden": {"us": 1}})");
+  write_case("no-value", R"({"metrics": {"us": "rows.0.dpa_busy_us"}, "golden": {"us": 1}})");
   write_case("slow", R"({"collective": {"op": "all_reduce", "bytes": "64GiB"}, "limits": {"time": "500ms"},
                          "metrics": {"us": "rows.0.time_us"}})");
   write("cases/sub/step.regress.json", R"({"platform": "../small.json", "digest": true, "golden": {"digest": "1"}})");
@@ -150,9 +150,23 @@ TEST_F(RegressCli, FailuresStopNothingAndAreInJunit) {
   EXPECT_EQ(weft("regress ../cases/good.regress.json --junit mine.xml").code, 2);
 }
 
+/// A metric that no result can have is a mistake in the case: nothing is run.
+TEST_F(RegressCli, AMetricThatNoResultHasIsFoundFirst) {
+  write_case("good", R"({"metrics": {"us": "rows.0.time_us"}})");
+  const auto refused = [this](const char* metric, const char* message) {
+    write_case("bad", std::string(R"({"metrics": {"us": ")") + metric + "\"}}");
+    const std::string whole = "../cases/bad.regress.json: metrics.us: expected " + std::string(message);
+    expect_refused({metric, "regress ../cases --junit j.xml", {whole.c_str()}});
+  };
+  refused("rows.0.time", "one of rows.N.algbw,");
+  refused("rows.1.time_us", "a row from rows.0 to rows.0");
+  refused("2 * rows.0.tme_us", "one of rows.N.algbw,");
+  refused("nothing", "an axis, a value, a metric, a field of the platform or a path of the result, got");
+}
+
 TEST_F(RegressCli, AnUpdateFailsForWhatHasNoResult) {
   write_case("good", R"({"metrics": {"us": "rows.0.time_us"}})");
-  write_case("no-value", R"({"metrics": {"us": "rows.1.time_us"}})");
+  write_case("no-value", R"({"metrics": {"us": "rows.0.dpa_busy_us"}})");
   const json told = regress("../cases --update", 1);
   EXPECT_EQ(told["pass"], false);
   ASSERT_EQ(told["updated"].size(), 1U);

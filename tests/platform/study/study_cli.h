@@ -25,6 +25,12 @@ class StudyCli : public CliTest {
     write(name, study.dump(1));
   }
 
+  /// Exit 2, one message, and no database: nothing was simulated.
+  void expect_study_refused(const std::string& members, const char* message) {
+    write_study(members);
+    expect_refused({members.c_str(), "sweep ../s.json --db s.db --jobs 1", {message}});
+  }
+
   nlohmann::json points(const std::string& members) {
     write_study(members);
     return weft_json("sweep ../s.json --db s.db --dry-run")["points"];
@@ -33,7 +39,7 @@ class StudyCli : public CliTest {
   /// All that is stored but for times that were measured, by key, as any program reads it.
   std::string stored(const std::string& database) {
     return query(database,
-                 "SELECT key, status, parameters, task, base, configuration, result, metrics, error, digest, version "
+                 "SELECT key, status, parameters, task, base, configuration, result, metrics, error, digest, version, run, current "
                  "FROM points ORDER BY key") +
            query(database, "SELECT * FROM bases");
   }

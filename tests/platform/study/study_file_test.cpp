@@ -42,11 +42,11 @@ TEST_F(StudyFile, RangesHaveStepsOrAFactor) {
 
 TEST_F(StudyFile, ZipsGoTogetherAndWithAxes) {
   const json made = points(R"({"axes": {"seed": [1, 2]},
-      "zip": [{"fabric.link.rate": ["100Gbps", "200Gbps"], "fabric.link.latency": ["1us", "2us"]}]})");
+      "zip": [{"fabric.link.rate": ["100Gbps", "200Gbps"], "fabric.link.propagation": ["1us", "2us"]}]})");
   ASSERT_EQ(made.size(), 4U);
   for (const json& point : made) {
     EXPECT_EQ(point["parameters"]["fabric.link.rate"] == "100Gbps",
-              point["parameters"]["fabric.link.latency"] == "1us");
+              point["parameters"]["fabric.link.propagation"] == "1us");
   }
 }
 
@@ -72,7 +72,7 @@ TEST_F(StudyFile, SamplesAreThoseOfTheirSeed) {
     const auto sampled = [&](const char* seed) {
       return points(std::string("{\"") + kind + R"(": {"points": 20, "seed": )" + seed + R"(, "ranges": {
         "fabric.link.rate": {"from": "100Gbps", "to": "200Gbps"}, "seed": {"from": 1, "to": 20},
-        "collective.algorithm": ["ring", "tree"], "fabric.link.latency": {"from": "1ns", "to": "1us", "log": true}}}})");
+        "collective.algorithm": ["ring", "tree"], "fabric.link.propagation": {"from": "1ns", "to": "1us", "log": true}}}})");
     };
     const json once = sampled("1");
     ASSERT_EQ(once.size(), 20U);
@@ -147,6 +147,15 @@ TEST_F(StudyFile, WhatIsWrongIsNamedWithItsPlace) {
        {"collective.bytes: expected collective beside it"}},
       {R"({"axes": {"platform": [1]}})", {"platform: expected a platform's name, got 1"}},
       {R"({"limits": {"time": "fast"}})", {"limits.time: expected a time with its unit"}},
+      {R"({"search": {"minimise": ["us"], "method": "moead"}, "axes": {"seed": [1]}})",
+       {"search.method: expected nsga2, sga, de or annealing, since there is one metric"}},
+      {R"({"search": {"minimise": ["us"], "method": "grid"}, "axes": {"seed": {"from": 1, "to": 5}}})",
+       {"axes.seed: expected a list, or from and to with steps or factor, since search.method is grid"}},
+      {R"({"metrics": {"key": "rows.0.time_us"}})", {"metrics.key: expected another name than key, status,"}},
+      {R"({"metrics": {"status": "rows.0.time_us"}})", {"metrics.status: expected another name than key, status,"}},
+      {R"({"values": {"error": 1}})", {"values.error: expected another name than key, status,"}},
+      {R"({"axes": {"seed": [1]}, "metrics": {"seed": "rows.0.time_us"}})",
+       {"metrics.seed: expected a name that no axis has"}},
       {R"({"fidelity": []})", {"fidelity: expected search beside it"}},
       {R"({"search": {"minimise": ["us"]}})", {"search: expected axes to search over"}},
       {R"({"search": {}, "axes": {"seed": [1]}})", {"search.minimise: expected one metric or more"}},
@@ -197,6 +206,36 @@ TEST(StudyExpression, CountsInBaseUnits) {
   EXPECT_THROW(static_cast<void>(value("name + 1")), study::ExpressionError);
   EXPECT_THROW(static_cast<void>(value("none")), study::ExpressionError);
   EXPECT_THROW(static_cast<void>(value("1 + ")), study::ExpressionError);
+}
+
+/// A name with a star stands for all values, which a function takes.
+TEST(StudyExpression, AStarIsAllValues) {
+  const auto value = [](const char* text) {
+    return study::Expression(text).value([](const std::string& name) -> std::optional<json> {
+      if (name == "rows.*.time_us") return json{3, 5, 4};
+      if (name == "two") return 2;
+      if (name == "rows.*.name") return json{"a"};
+      return std::nullopt;
+    });
+  };
+  EXPECT_EQ(value("max(rows.*.time_us)"), 5);
+  EXPECT_EQ(value("two*min(rows.*.time_us, 9) + sum(rows.*.time_us)"), 2 * 3 + 12);
+  EXPECT_EQ(value("avg(rows.*.time_us)"), 4);
+  EXPECT_THROW(static_cast<void>(value("rows.*.time_us")), study::ExpressionError) << "three values";
+  EXPECT_THROW(static_cast<void>(value("max(rows.*.name)")), study::ExpressionError);
+  EXPECT_THROW(static_cast<void>(value("max(rows.*.none)")), study::ExpressionError);
+}
+
+TEST(StudyExpression, SampledNumbersAreRound) {
+  EXPECT_EQ(study::round_like("64KiB", 1234567), json("1204KiB"));
+  EXPECT_EQ(study::round_like("64KiB", 68864, true), json("67KiB"));
+  EXPECT_EQ(study::round_like("64KiB", 1001), json("1KB")) << "whole elements of four bytes";
+  EXPECT_EQ(study::round_like("100Gbps", 123456789012.0), json("123500Mbps"));
+  EXPECT_EQ(study::round_like("100Gbps", 123456789012.0, true), json("123400Mbps"));
+  EXPECT_EQ(study::round_like("1us", 3.21789e-6), json("3218ns"));
+  EXPECT_EQ(study::round_like(0.5, 0.123456), json(0.1235));
+  EXPECT_EQ(study::round_like(1, 100.0), json(100));
+  EXPECT_EQ(study::round_like("1KiB", 4096), json("4KiB"));
 }
 
 TEST(StudyExpression, NumbersAreWrittenAsTheirFieldsAre) {

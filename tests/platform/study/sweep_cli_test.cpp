@@ -109,7 +109,7 @@ TEST_F(SweepCli, APointThatFailsHasItsMessageAndStopsNothing) {
 }
 
 TEST_F(SweepCli, WhereNonePointIsDoneTheSweepHasFailed) {
-  write_study(R"({"axes": {"nic": ["connectx-77"]}})");
+  write_study(R"({"axes": {"collective.bytes": ["64GiB"]}, "limits": {"time": "300ms"}})");
   EXPECT_EQ(weft("sweep ../s.json --db s.db").code, 1);
 }
 
@@ -128,17 +128,167 @@ TEST_F(SweepCli, LimitsHold) {
   EXPECT_NE(error.find("limits.memory"), std::string::npos) << error;
 }
 
+/// A metric that only the result can tell of is missed when all is done; that none has it is no success.
 TEST_F(SweepCli, AMetricThatIsNothingIsReported) {
-  write_study(R"({"metrics": {"us": "rows.0.time", "it": "rows", "loop": "loop + 1", "sum": "us + 1"}})");
+  write_study(R"({"collective": null, "metrics": {"us": "energy.total", "sum": "us + 1", "known": "simulated_us"}})");
   const Ran ran = weft("sweep ../s.json --db s.db");
-  EXPECT_EQ(ran.code, 0);
+  EXPECT_EQ(ran.code, 1);
   EXPECT_NE(ran.err.find("s.json: metrics.us: expected an axis, a value, a metric or a field of the platform, got"),
             std::string::npos)
       << ran.err;
-  EXPECT_NE(ran.err.find("metrics.it: expected a path to a number or a text, got an array"), std::string::npos)
-      << ran.err;
-  EXPECT_NE(ran.err.find("metrics.loop: expected an expression that does not need its own value"), std::string::npos);
-  EXPECT_EQ(query("s.db", "SELECT metrics FROM points"), "{\"us\":null,\"it\":null,\"loop\":null,\"sum\":null}\n");
+  EXPECT_TRUE(query("s.db", "SELECT metrics FROM points").starts_with("{\"us\":null,\"sum\":null,\"known\":"));
+}
+
+/// A field that changes nothing is reported, as a run does.
+TEST_F(SweepCli, SaysWhatIsWithoutEffect) {
+  write_study(R"({"axes": {"workload.layers": [1, 2]}, "set": {"nic.dcqcn.g": 0.5}})");
+  const json told = sweep();
+  EXPECT_EQ(told["points"], 2);
+  const std::string idle = told["without_effect"].dump();
+  EXPECT_NE(idle.find(R"({"because":"nic.congestion is none","field":"nic.dcqcn.g","points":2})"), std::string::npos)
+      << idle;
+  EXPECT_NE(idle.find(R"("field":"workload)"), std::string::npos) << idle;
+  EXPECT_NE(weft("sweep ../s.json --db s.db").out.find("without effect at 2 points: nic.dcqcn.g (nic.congestion is none)\n"),
+            std::string::npos);
+}
+
+/// What a study no longer has stays in the database, and out of all that shows the study.
+TEST_F(SweepCli, PointsThatLeaveAStudyAreNotShown) {
+  write_study(R"({"axes": {"seed": [1, 2, 3]}, "values": {"x": 1}, "metrics": {"us": "rows.0.time_us"}})");
+  sweep();
+  write_study(R"({"axes": {"seed": [1, 2, 3, 4]}, "values": {"x": 1}, "constraints": ["seed != 2"],
+      "metrics": {"us": "rows.0.time_us"}})");
+  EXPECT_EQ(sweep()["before"], 2);
+  const auto seeds = [this](const std::string& options) {
+    std::string all;
+    const json table = weft_json("study s.db " + options);
+    for (const json& row : table["rows"]) all += row["seed"].dump();
+    return all;
+  };
+  EXPECT_EQ(seeds(""), "134");
+  EXPECT_EQ(seeds("--all"), "1234");
+  EXPECT_EQ(seeds("--best us").size(), 3U);
+  EXPECT_EQ(weft_json("study s.db --all")["rows"][1]["current"], "no");
+  EXPECT_NE(weft("study s.db").out.find(
+                "s: 3 points, 0 of them failed; 1 point that the study no longer has is left out (--all shows it)\n"),
+            std::string::npos);
+  weft("study s.db --csv t.csv --html p.html");
+  const std::string csv = test::read_file(folder_ / "work" / "t.csv");
+  EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 4) << csv;
+  EXPECT_NE(test::read_file(folder_ / "work" / "p.html").find("A study of 3 points, 0 of which failed."),
+            std::string::npos);
+  // What comes back needs no simulation, and its row says what the study varies now.
+  write_study(R"({"axes": {"seed": [2], "nic": ["connectx-7"]}, "metrics": {"us": "rows.0.time_us"}})");
+  const json told = sweep();
+  EXPECT_EQ(told["before"].get<int>() + told["equal"].get<int>(), 1) << told;
+  EXPECT_EQ(told["done"], 0);
+  EXPECT_EQ(query("s.db", "SELECT parameters FROM points WHERE current"), "{\"seed\":2,\"nic\":\"connectx-7\"}\n");
+}
+
+/// Values that only expressions use, and sizes that are written otherwise, do not simulate anew.
+TEST_F(SweepCli, EqualMachinesAreSimulatedOnce) {
+  write_study(R"({"values": {"price": [1, 2, 3]}, "axes": {"seed": [1, 2]},
+      "metrics": {"us": "rows.0.time_us", "cost": "us * price"}})");
+  json told = sweep();
+  EXPECT_EQ(told["done"], 2);
+  EXPECT_EQ(told["equal"], 4);
+  EXPECT_EQ(query("s.db", "SELECT count(*), count(DISTINCT run), sum(json_extract(metrics, '$.cost') > 0) FROM points"),
+            "6|2|6\n");
+  write_study(R"({"values": {"price": [4]}, "axes": {"seed": [1], "collective.bytes": ["4KiB", "4096B"]},
+      "metrics": {"us": "rows.0.time_us", "cost": "us * price"}})");
+  told = sweep();
+  EXPECT_EQ(told["done"], 0) << told;
+  EXPECT_EQ(told["equal"], 2) << told;
+}
+
+TEST_F(SweepCli, MetricsOverAllRows) {
+  write_study(R"j({"collective": {"op": "all_reduce", "bytes": "4KiB,64KiB"},
+      "metrics": {"longest": "max(rows.*.time_us)", "last": "rows.1.time_us", "sum": "sum(rows.*.time_us)", "first": "rows.0.time_us"}})j");
+  EXPECT_EQ(sweep()["done"], 1);
+  const json row = weft_json("study s.db")["rows"][0];
+  EXPECT_EQ(row["longest"], row["last"]);
+  EXPECT_DOUBLE_EQ(row["sum"].get<double>(), row["last"].get<double>() + row["first"].get<double>());
+}
+
+/// Mistakes that all points would meet are found before one is simulated.
+TEST_F(SweepCli, MistakesAreFoundBeforeAnythingIsSimulated) {
+  const struct {
+    const char* members;
+    const char* message;
+  } kBad[] = {
+      {R"({"axes": {"fabric.link.ratee": ["100Gbps", "200Gbps"]}})",
+       "s.json: axes.fabric.link.ratee: expected a known key, got \"ratee\""},
+      {R"({"set": {"fabric.lnk.rate": "1Gbps"}})", "s.json: set.fabric.lnk.rate: expected a known key, got \"lnk\""},
+      {R"({"zip": {"sed": [1, 2]}})", "s.json: zip.sed: expected a known key"},
+      {R"({"random": {"points": 2, "ranges": {"sed": {"from": 1, "to": 9}}}})", "s.json: random.ranges.sed: expected a"},
+      {R"({"derived": {"acclerators": "2"}})", "s.json: derived.acclerators: expected a known key"},
+      {R"({"axes": {"collective.byte": ["4KiB"]}})", "s.json: axes.collective.byte: expected a known key"},
+      {R"({"axes": {"collective.bytes": ["4KiB", "4097B"]}})",
+       "s.json: collective.bytes: expected a multiple of the element's 4 bytes"},
+      {R"({"axes": {"collective.bytes": {"from": "100B", "to": "1KiB", "factor": 1.5}}, "collective": {"op": "all_reduce", "type": "fp32"}})",
+       "s.json: collective.bytes: expected a multiple of the element's 4 bytes"},
+      {R"({"search": {"minimise": ["us"], "method": "grid"}, "axes": {"seed": [1]}, "fidelity": [{"set": {"sed": 1}}]})",
+       "s.json: fidelity.0.set.sed: expected a known key"},
+      {R"({"search": {"minimise": ["us"]}, "axes": {"sed": [1, 2]}})", "s.json: axes.sed: expected a known key"},
+      {R"({"metrics": {"us": "rows.0.time"}})", "s.json: metrics.us: expected one of rows.N.algbw,"},
+      {R"({"metrics": {"us": "rows.1.time_us"}})", "s.json: metrics.us: expected a row from rows.0 to rows.0"},
+      {R"({"metrics": {"us": "row.0.time_us"}})", "s.json: metrics.us: expected an axis, a value, a metric, a field"},
+      {R"({"metrics": {"it": "rows"}})", "s.json: metrics.it: expected a path to a number or a text"},
+      {R"({"metrics": {"loop": "loop + 1"}})", "s.json: metrics.loop: expected an expression that does not need its own"},
+      {R"({"metrics": {"x": "1 +"}})", "s.json: metrics.x: expected an expression, got \"1 +\""},
+      {R"({"metrics": {"x": "rows.*.time_us"}})", "s.json: metrics.x: expected one value, as of max()"},
+      {R"({"collective": null, "metrics": {"x": "enrgy.total_j"}})", "did you mean"},
+      {R"({"collective": null, "metrics": {"x": "2 * step_tme_us"}})", "did you mean \"step_time_us\"?"},
+  };
+  for (const auto& bad : kBad) {
+    if (std::string(bad.message) == "did you mean") {
+      expect_study_refused(bad.members, "s.json: metrics.x: expected an axis, a value, a metric, a field of the platform");
+    } else {
+      expect_study_refused(bad.members, bad.message);
+    }
+  }
+}
+
+/// The names that a metric may have are those of real results: none of them may be refused.
+TEST_F(SweepCli, EveryNameOfAResultIsKnown) {
+  const auto expect_known = [this](const std::string& members, const std::string& table) {
+    write_study(members);
+    ASSERT_EQ(weft("sweep ../s.json --db n.db --jobs 1").code, 0);
+    const json names = json::parse("[" + query("n.db", "SELECT group_concat('\"' || key || '\"') FROM (SELECT DISTINCT j.key AS key FROM points p, json_each(p.result" + table + ") j)") + "]");
+    EXPECT_GT(names.size(), 9U);
+    json study = json::parse(members);
+    study["metrics"] = json::object();
+    const std::string before = table.empty() ? "" : "rows.0.";
+    for (const json& name : names) {
+      const auto text = name.get<std::string>();
+      if (text == "rows") continue;  // which is no value
+      study["metrics"]["m_" + text] = before + text;
+    }
+    write_study(study.dump());
+    const Ran ran = weft("sweep ../s.json --db n.db --dry-run");
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    fs::remove(folder_ / "work" / "n.db");
+  };
+  const std::string any = R"("metrics": {"us": "simulated_us"})";
+  expect_known("{" + any + "}", "");
+  expect_known("{" + any + "}", ", '$.rows[0]'");
+  expect_known(R"({"collective": null, "options": {"why": true, "steady": true}, )" + any + "}", "");
+  expect_known(R"({"collective": null, "platform": "resnet50-kfac-64xh100", "set": {"accelerators": 8}, )" + any + "}", "");
+}
+
+/// Sampled quantities are written as people would, and sizes are of whole elements.
+TEST_F(SweepCli, SampledValuesAreRound) {
+  const json made = points(R"({"random": {"points": 30, "ranges": {"collective.bytes": {"from": 65536, "to": 1048576},
+      "fabric.link.rate": {"from": "100Gbps", "to": "400Gbps"}, "fabric.link.propagation": {"from": "1ns", "to": "1us", "log": true}}}})");
+  ASSERT_EQ(made.size(), 30U);
+  for (const json& point : made) {
+    EXPECT_EQ(point["error"], "");
+    EXPECT_TRUE(point["parameters"]["collective.bytes"].get<std::string>().ends_with("B")) << point;
+    for (const auto& [path, value] : point["parameters"].items()) {
+      const auto text = value.get<std::string>();
+      EXPECT_LE(text.find_first_not_of("0123456789"), 6U) << path << " " << text;
+    }
+  }
 }
 
 /// Of processes that are killed at any time the points under way are simulated once more, and nothing else is lost.
@@ -217,7 +367,7 @@ TEST_F(SweepCli, DatabasesOfOthersAreLeftAlone) {
   refused("foreign.db", "one of another program");
   query("s.db", "PRAGMA user_version=7");
   ran = weft("sweep ../s.json --db s.db");
-  EXPECT_NE(ran.err.find("expected a database of schema 1, got one of schema 7"), std::string::npos) << ran.err;
+  EXPECT_NE(ran.err.find("expected a database of schema 2, got one of schema 7, which a later Weft made"), std::string::npos) << ran.err;
   ran = weft("sweep ../s.json --db none/s.db");
   EXPECT_EQ(ran.code, 2);
   EXPECT_EQ(ran.err, "weft: none/s.db: cannot be written: No such file or directory\n");
@@ -233,8 +383,10 @@ TEST_F(SweepCli, ADatabaseThatCannotBeWrittenEndsItCleanly) {
   ASSERT_EQ(flock(held, LOCK_EX | LOCK_NB), 0);
   ran = weft("sweep ../s.json --db s.db");
   close(held);
-  EXPECT_EQ(ran.code, 1);
-  EXPECT_EQ(ran.err, "weft: s.db: another weft sweep writes it at the moment\n");
+  EXPECT_EQ(ran.code, 2);
+  const std::string self = "s.db: expected a database that nothing else writes, got one that process " +
+                           std::to_string(getpid()) + " (";
+  EXPECT_NE(ran.err.find(self), std::string::npos) << ran.err;
 }
 
 }  // namespace

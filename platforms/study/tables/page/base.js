@@ -47,6 +47,10 @@ const columnOf = (name) => columns.find((column) => column.name === name);
 
 /** Filters, goals and what is to be drawn again when they change. */
 const state = {filters: {}, x: null, y: null, xMost: false, yMost: false};
+/** Which end of a column is better: of rates the largest. */
+const isLargestBest = (name) => study.largest.includes(name);
+/** Steps of successive halving tell of different things: one is shown at a time, at first the last. */
+const kStep = 'fidelity';
 const redraws = [];
 const redraw = () => redraws.forEach((draw) => draw());
 const visible = () => done.filter((point) => Object.entries(state.filters)
@@ -78,11 +82,8 @@ function section(id, title, ...children) {
 
 /** A choice with a label; `change` gets the value. */
 function choice(label, names, chosen, change) {
-  const select = element('select', {'aria-label': label}, names.map(([value, text]) => {
-    const option = element('option', {value}, text);
-    option.selected = value === chosen;
-    return option;
-  }));
+  const select = element('select', {'aria-label': label}, names.map(([value, text]) =>
+    element('option', {value, selected: value === chosen ? '' : null}, text)));
   select.addEventListener('change', () => {
     change(select.value);
     redraw();

@@ -7,22 +7,33 @@ function addOverview() {
       element('div', {}, element('dt', {}, name), element('dd', {}, shown(value))))),
   parameters.length === 0 ? null : element('h3', {}, 'Which points are shown'),
   element('div', {class: 'controls', role: 'group', 'aria-label': 'Filters'}, parameters.filter((column) => column.texts.length <= 40)
-    .map((column) => choice(column.name, [['', 'all'], ...column.texts.map((text) => [text, text])], '', (value) => {
-      state.filters[column.name] = value;
-    }))));
+    .map((column) => choice(column.name, [...(column.name === kStep ? [] : [['', 'all']]), ...column.texts.map((text) => [text, text])],
+      state.filters[column.name] || '', (value) => {
+        state.filters[column.name] = value;
+      }))));
 }
 
 function addFront() {
   const names = columns.map((column) => [column.name, column.name]);
   const ends = [['least', 'least is best'], ['most', 'most is best']];
+  const endOfX = choice('which end', ends, state.xMost ? 'most' : 'least', (value) => { state.xMost = value === 'most'; });
+  const endOfY = choice('which end ', ends, state.yMost ? 'most' : 'least', (value) => { state.yMost = value === 'most'; });
+  const choose = (box, name) => {
+    box.querySelector('select').value = isLargestBest(name) ? 'most' : 'least';
+    return isLargestBest(name);
+  };
   const told = element('p', {class: 'told', 'aria-live': 'polite'}, 'A point of the front has the focus, or any the pointer: it is told of here.');
   const box = element('figure');
   const list = element('div');
   section('front', 'Pareto front', element('div', {class: 'controls', role: 'group', 'aria-label': 'Axes'},
-    choice('across', names, state.x, (value) => { state.x = value; }),
-    choice('which end', ends, 'least', (value) => { state.xMost = value === 'most'; }),
-    choice('up', names, state.y, (value) => { state.y = value; }),
-    choice('which end ', ends, 'least', (value) => { state.yMost = value === 'most'; })),
+    choice('across', names, state.x, (value) => {
+      state.x = value;
+      state.xMost = choose(endOfX, value);
+    }), endOfX,
+    choice('up', names, state.y, (value) => {
+      state.y = value;
+      state.yMost = choose(endOfY, value);
+    }), endOfY),
   element('ul', {class: 'legend'}, element('li', {}, element('span', {class: 'key-of front'}), 'no other point is better in one and no worse in the other'),
     element('li', {}, element('span', {class: 'key-of'}), 'other points')),
   box, told, list);
@@ -54,8 +65,9 @@ function addHeat() {
 function addSensitivity() {
   const parts = study.sensitivity.filter((each) => each.rows.length > 0);
   if (parts.length === 0) return;
-  section('sensitivity', 'What matters', element('p', {}, 'How much the mean of a metric changes over the values of a parameter, in parts of the mean of all points.'),
-    parts.map((each, i) => [element('h3', {}, each.metric), table('sensitivity-' + i, each.metric + ' by parameter', each.columns, each.rows)]));
+  section('sensitivity', 'What matters', element('p', {}, 'How much a metric changes between two values of a parameter, those where it changes most: the mean over pairs of points that differ in this parameter alone, in parts of the mean of the points compared.'),
+    parts.map((each, i) => [element('h3', {}, each.metric), table('sensitivity-' + i, each.metric + ' by parameter', each.columns, each.rows),
+      each.notes.map((note) => element('p', {class: 'note'}, note))]));
 }
 
 function addPoints() {
@@ -72,6 +84,9 @@ function addPoints() {
 
 state.x = (metrics[0] || columns[0] || {name: null}).name;
 state.y = (metrics[1] || parameters.find((column) => column.texts.length > 1) || columns[0] || {name: null}).name;
+state.xMost = isLargestBest(state.x);
+state.yMost = isLargestBest(state.y);
+if (columnOf(kStep)) state.filters[kStep] = columnOf(kStep).texts[columnOf(kStep).texts.length - 1];
 addOverview();
 if (columns.length > 0 && done.length > 0) {
   addFront();

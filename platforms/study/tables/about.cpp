@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/study/tables/about.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <string_view>
+
+namespace weft::study {
+
+using nlohmann::ordered_json;
+
+namespace {
+
+constexpr std::array<std::string_view, 16> kLargest = {
+    "busbw",      "algbw", "bw",     "bandwidth", "throughput",  "goodput",    "rate", "speed",
+    "efficiency", "mfu",   "tflops", "speedup",   "utilisation", "utilization", "gbps", "performance"};
+/// A count of anything for one of these is a rate, or an efficiency.
+constexpr std::array<std::string_view, 10> kFor = {"s", "sec", "second", "us", "ms", "j", "joule", "w", "watt", "dollar"};
+
+bool is_path(const std::string& text) {
+  return std::all_of(text.begin(), text.end(),
+                     [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '.'; });
+}
+
+bool is_rate(std::string name) {
+  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+  if (const std::size_t per = name.rfind("per_"); per != std::string::npos && (per == 0 || name[per - 1] == '_')) {
+    const std::string what = name.substr(per + 4);
+    return std::find(kFor.begin(), kFor.end(), what) != kFor.end();
+  }
+  return std::any_of(kLargest.begin(), kLargest.end(), [&name](std::string_view word) {
+    if (!name.ends_with(word)) return false;
+    return name.size() == word.size() || name[name.size() - word.size() - 1] == '_';
+  });
+}
+
+}  // namespace
+
+About about(const Study& study) {
+  About of;
+  for (const Axis& axis : study.axes) of.factors.push_back({axis.path});
+  for (const std::vector<Axis>& zip : study.zips) {
+    std::vector<std::string>& together = of.factors.emplace_back();
+    for (const Axis& axis : zip) together.push_back(axis.path);
+  }
+  for (const Sampling& sampling : study.samplings) {
+    for (const Axis& axis : sampling.axes) of.factors.push_back({axis.path});
+  }
+  for (const auto& [path, expression] : study.derived) of.derived.push_back(path);
+  for (const auto& [name, expression] : study.metrics) of.metrics.emplace(name, expression.text());
+  return of;
+}
+
+ordered_json to_json(const About& about) {
+  return {{"factors", about.factors}, {"derived", about.derived}, {"metrics", about.metrics}};
+}
+
+About about_of(const ordered_json& stored) {
+  About of;
+  if (!stored.is_object()) return of;
+  of.factors = stored.at("factors").get<std::vector<std::vector<std::string>>>();
+  of.derived = stored.at("derived").get<std::vector<std::string>>();
+  of.metrics = stored.at("metrics").get<std::map<std::string, std::string>>();
+  return of;
+}
+
+bool is_best_when_largest(const About& about, const std::string& metric) {
+  const auto found = about.metrics.find(metric);
+  if (found != about.metrics.end() && is_path(found->second)) {
+    return is_rate(found->second.substr(found->second.rfind('.') + 1));
+  }
+  return is_rate(metric);
+}
+
+}  // namespace weft::study

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "platforms/study/study_file.h"
+
+namespace weft::study {
+
+/// What the tables of a study are made by beside its points. A sweep stores it in the database.
+struct About {
+  /// Parameters that vary each for itself; those of a zip go together.
+  std::vector<std::vector<std::string>> factors;
+  std::vector<std::string> derived;            ///< parameters that follow from others
+  std::map<std::string, std::string> metrics;  ///< their paths and expressions, by name
+};
+
+[[nodiscard]] About about(const Study& study);
+[[nodiscard]] nlohmann::ordered_json to_json(const About& about);
+/// Of null it is empty.
+[[nodiscard]] About about_of(const nlohmann::ordered_json& stored);
+
+/// Whether a metric is best where it is largest, which rates are and times, energies and prices are not. Its path in the
+/// result says so or, of an expression, its own name: "busbw", "tokens_per_s", "utilisation".
+[[nodiscard]] bool is_best_when_largest(const About& about, const std::string& metric);
+
+}  // namespace weft::study
