@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <optional>
 
@@ -40,7 +41,7 @@ class LoadWindow final : public CongestionControl {
   void congested(Time /*now*/) override {}
   void acknowledged(Time now, const Acknowledged& packets) override;
   [[nodiscard]] std::optional<Rate> rate(Time now) override;
-  [[nodiscard]] std::int64_t window(Time /*now*/) override { return static_cast<std::int64_t>(window_); }
+  [[nodiscard]] std::int64_t window(Time /*now*/) override { return std::llround(window_); }
 
  private:
   Config config_;
