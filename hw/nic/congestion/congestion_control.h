@@ -23,8 +23,8 @@
 ///                   .make = [](const nic::CongestionSite& site) { return std::make_unique<MyControl>(site); }});
 namespace weft::nic {
 
-/// What an acknowledgement tells of the packets that it is for. With recovery it may be for several: then mark, load and
-/// endpoint are of the one that was acknowledged.
+/// What an acknowledgement tells of the packets that it is for. With recovery it may be for several: then mark, load
+/// and endpoint are of the one that was acknowledged.
 struct Acknowledged {
   std::int64_t wire_bytes = 0;
   Time round_trip;      ///< since the last of them left; its receiver acknowledges a packet when the last byte is there

@@ -23,7 +23,8 @@ CongestionScheme no_scheme() {
 }
 
 Registry<CongestionScheme>& known_schemes() {
-  static Registry<CongestionScheme> all(kCongestionControl, {no_scheme, dcqcn_scheme, dctcp_scheme, swift_scheme, hpcc_scheme});
+  static Registry<CongestionScheme> all(kCongestionControl,
+                                        {no_scheme, dcqcn_scheme, dctcp_scheme, swift_scheme, hpcc_scheme});
   return all;
 }
 

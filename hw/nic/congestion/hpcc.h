@@ -12,8 +12,9 @@
 namespace weft::nic {
 
 /// The window and rate of HPCC (Li et al., SIGCOMM 2019, algorithm 1) for a queue pair: packets bring back the load of
-/// the fullest link on their way, and the window is set so that this comes to `target`. Load comes in 8 bits, computed by
-/// the switches, as PINT has it (hw/core/path_load.h). The base round trip T is the longest idle one of the network.
+/// the fullest link on their way, and the window is set so that this comes to `target`. Load comes in 8 bits, computed
+/// by the switches, as PINT has it (hw/core/path_load.h). The base round trip T is the longest idle one of the network.
+/// The additive increase is the paper's, (1 - target) / N of the first window, for N `flows`; N is Weft's choice.
 ///
 /// As in the paper, a queue pair alone has `target` of a link at most, since the rest keeps queues empty; and packets
 /// are paced by the window over T.
@@ -22,7 +23,7 @@ class LoadWindow final : public CongestionControl {
   struct Config {
     double target = 0.95;
     int most_stages = 5;
-    int flows = 100;
+    int flows = 16;
 
     template <typename Visitor>
     void fields(Visitor&& visit) {
@@ -30,7 +31,8 @@ class LoadWindow final : public CongestionControl {
       visit("most_stages", most_stages, "Round trips of additive increase before the window follows the load again",
             Range{0, 1'000});
       visit("flows", flows,
-            "Queue pairs that may share a link: together their additive increases take what target leaves of it",
+            "Queue pairs that share a link: the additive increases of so many take what target leaves of it. With far "
+            "more than there are, windows grow slowly and links stand idle; with fewer, queues stay",
             Range{1, 1'000'000});
     }
   };

@@ -27,8 +27,8 @@ namespace weft::nic {
 /// window after several timeouts.
 class DelayWindow final : public CongestionControl {
  public:
-  /// Numbers of packets are of the longest one, a transaction of the fabric. `additive`, `beta`, `most_cut` and the ends
-  /// of `flow_scaling` are those of htsim (github.com/Broadcom/csg-htsim, sim/swift.cpp), after the paper.
+  /// Numbers of packets are of the longest one, a transaction of the fabric. `additive`, `beta`, `most_cut` and the
+  /// ends of `flow_scaling` are those of htsim (github.com/Broadcom/csg-htsim, sim/swift.cpp), after the paper.
   struct Config {
     Time queueing;
     double flow_scaling = 5;

@@ -169,8 +169,8 @@ TEST(CongestionControl, IsRefusedByAnUnknownNameAndByOneThatIsTaken) {
     ADD_FAILURE() << "it has been found";
   } catch (const ConfigError& error) {
     EXPECT_STREQ(error.what(),
-                 "nic.congestion: expected one of none, dcqcn, dctcp, swift, hpcc, own-control, got \"own-contrl\"; did you mean "
-                 "\"own-control\"?");
+                 "nic.congestion: expected one of none, dcqcn, dctcp, swift, hpcc, own-control, got \"own-contrl\"; did "
+                 "you mean \"own-control\"?");
   }
   const CongestionScheme again = *congestion_schemes().find("dcqcn");
   try {

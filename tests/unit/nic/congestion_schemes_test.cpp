@@ -166,8 +166,14 @@ TEST(Swift, IsARateBelowAPacketAndKeepsALongerTarget) {
   EXPECT_DOUBLE_EQ(control.packets(), 12.5 / 32 + 1);
 }
 
+LoadWindow::Config plain_hpcc() {
+  LoadWindow::Config config;
+  config.flows = 100;
+  return config;
+}
+
 TEST(Hpcc, SetsTheWindowByTheLoad) {
-  const AnyConfig own = LoadWindow::Config();
+  const AnyConfig own = plain_hpcc();
   LoadWindow control(site(own));
   constexpr double kIncrease = kCarried * 0.05 / 100;  // 25 bytes
   EXPECT_EQ(control.window(Time()), 50'000);
@@ -186,7 +192,7 @@ TEST(Hpcc, SetsTheWindowByTheLoad) {
 }
 
 TEST(Hpcc, GrowsBySmallStepsForSomeRoundTripsAndThenFollowsALowLoad) {
-  const AnyConfig own = LoadWindow::Config();
+  const AnyConfig own = plain_hpcc();
   LoadWindow control(site(own));
   control.acknowledged(10_us, loaded(3.8));
   EXPECT_EQ(control.window(10_us), 12'525);
@@ -318,12 +324,12 @@ BenchConfig congested(const std::string& scheme, int ends) {
   config.ends = ends;
   config.data = false;
   config.nic.congestion = scheme;
-  config.nic.round_trip = 4_us;
+  config.nic.round_trip = 8_us;
   fabric::LinkConfig& link = config.network.link;
   link.rate = 100_Gbps;
-  link.propagation = 500_ns;
+  link.propagation = 1500_ns;
   link.buffer = 1_MiB;
-  config.network.switch_config.load_window = 4_us;
+  config.network.switch_config.load_window = 8_us;
   config.network.switch_config.marking = kMarkAll;
   return config;
 }
@@ -380,7 +386,7 @@ TEST_P(Schemes, ShareALinkEvenlyWithAShortQueue) {
   EXPECT_LE(incast.share, 1.001);
   EXPECT_GE(incast.jain, 0.9);
   // 64 KiB are 16 packets: where switches mark, and about what Swift has for its target.
-  EXPECT_LE(incast.mean_packets, 32);
+  EXPECT_LE(incast.mean_packets, 40);
   EXPECT_LE(incast.most_packets, 64);
   ::testing::Test::RecordProperty("share", std::to_string(incast.share));
   ::testing::Test::RecordProperty("jain", std::to_string(incast.jain));
@@ -427,10 +433,11 @@ TEST_P(Schemes, LiveWithLosses) {
   EXPECT_GT(bench.nics[0]->counters().retransmitted_packets, 0);
 }
 
-/// A switch with little memory drops most of what eight senders begin with, and hardly anything later.
+/// A switch with little memory drops most of what eight senders begin with, and hardly anything later. Without
+/// congestion control it goes on dropping, and some senders are not done in ten times as long.
 TEST_P(Schemes, LiveWithALossySwitch) {
   constexpr std::uint64_t kBytes = 8 << 20;
-  const auto run = [](const std::string& scheme) {
+  const auto run = [](const std::string& scheme, bool ends) {
     BenchConfig config = congested(scheme, 9);
     config.network.link.flow_control = fabric::FlowControl::kLossy;
     config.network.link.buffer = 16_KiB;
@@ -443,16 +450,16 @@ TEST_P(Schemes, LiveWithALossySwitch) {
       const Connection pair = bench.connect(s, 8);
       bench.ring_at(Time(), s, write(pair.a, 0, 0, kBytes));
     }
-    bench.dispatcher.run_until(100_ms);
+    bench.dispatcher.run_until(100_ms);  // all of it takes 5.5 ms of the link
     std::int64_t dropped = 0;
-    for (std::size_t s = 0; s < 8; ++s) {
+    for (std::size_t s = 0; ends && s < 8; ++s) {
       EXPECT_EQ(bench.completions(s).size(), 1u);
       for (const auto& done : bench.completions(s)) EXPECT_EQ(done.entry.status, Status::kSuccess);
     }
     for (std::size_t p = 0; p < 9; ++p) dropped += bench.network.switch_at(0).port_counters(p).dropped;
     return dropped;
   };
-  EXPECT_LT(run(GetParam()), run("none") / 4);
+  EXPECT_LT(run(GetParam(), true), run("none", false) / 4);
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, Schemes, testing::Values("dctcp", "swift", "hpcc"),
