@@ -33,6 +33,7 @@ struct alignas(64) Packet {
   static constexpr std::uint8_t kFirst = 1;       ///< first of its message
   static constexpr std::uint8_t kLast = 2;        ///< last of its message
   static constexpr std::uint8_t kImmediate = 4;   ///< carries `immediate`, consumes a receive work request
+  static constexpr std::uint8_t kEcho = 4;        ///< of a kAck: `immediate` is what the receiver saw of the packet
   static constexpr std::uint8_t kMarked = 8;      ///< passed a congested queue (ECN)
   static constexpr std::uint8_t kDamaged = 16;    ///< its check fails: whoever receives it drops it
   static constexpr std::uint8_t kLoopback = 32;   ///< never left its interface
@@ -60,7 +61,9 @@ struct alignas(64) Packet {
   Opcode opcode = Opcode::kSend;
   std::uint8_t lane = 0;  ///< virtual lane
   std::uint8_t flags = 0;
-  std::uint8_t tree = 0;         ///< to a group: which of its trees it takes, from 1; 0 until a switch says so
+  /// To a group: which of its trees it takes, from 1; 0 until a switch says so. To an end: code of the largest load of
+  /// a link that it has passed (hw/core/path_load.h), of switches that measure it.
+  std::uint8_t tree = 0;
   std::uint16_t ingress = 0;     ///< port by which it entered the switch that holds it
   std::uint16_t via = kNowhere;  ///< where it goes first, for routing that does not take the shortest way
 };

@@ -324,7 +324,7 @@ class Nic final : public AnyNic, public EventTarget {
   void take_first(Time now, WayOut& way);
   [[nodiscard]] bool owes_control() const { return !wire_.control.empty() || !loop_.control.empty(); }
   void arm(Time at, const Packet* next);
-  void acknowledge(Time now, std::uint32_t number, std::uint32_t psn);
+  void acknowledge(Time now, std::uint32_t number, std::uint32_t psn, std::uint32_t echo = 0);
   void refused(Time now, std::uint32_t number, std::uint32_t psn);
   void go_back(std::uint32_t number, std::uint32_t psn);  ///< everything from there on goes again
   void drop_answers(std::uint32_t number, std::uint32_t psn);
@@ -349,6 +349,7 @@ class Nic final : public AnyNic, public EventTarget {
   /// Writes the payload, with `header` bytes just before it, to memory; returns when it is visible.
   Time store(Time now, const Packet& packet, std::uint64_t address, std::uint32_t header = 0);
   Packet& control(Opcode opcode, std::uint32_t queue_pair, std::uint32_t psn);
+  void answer(const Packet& packet);  ///< acknowledges it
   void complete(QueuePair& pair, const Completion& entry, Time at);
   /// The line of left_over() of a queue pair, or nothing.
   [[nodiscard]] std::string left_over_of(std::size_t pair);
@@ -450,7 +451,9 @@ class Nic final : public AnyNic, public EventTarget {
   bool may_cut(Time now, std::uint32_t number);
   void note_paced(Time now, std::uint32_t number, const Packet& packet);
   void note_left(Time now, const Packet& packet, std::uint32_t number);
-  void note_heard(Time now, std::uint32_t number, std::uint32_t psn);
+  void note_heard(Time now, std::uint32_t number, std::uint32_t psn, std::uint32_t echo);
+  void echo(Time now, const Packet& packet, Packet& ack) const;
+  [[nodiscard]] Time idle_round_trip() const;
   void note_lost(Time now, std::uint32_t number);
   void forget_from(std::uint32_t number, std::uint32_t psn);  ///< they go again
 

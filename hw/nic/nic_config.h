@@ -66,6 +66,8 @@ struct NicConfig {
   } work_queue;
   int send_queue_depth = 0;
   int receive_queue_depth = 0;
+  /// CongestionSite::round_trip, which only a network as a whole knows; 0: of a network with one switch. No field.
+  Time round_trip;
   struct PowerConfig {
     Energy bit;
     Energy message;

@@ -36,6 +36,12 @@ Packet& Nic::control(Opcode opcode, std::uint32_t queue_pair, std::uint32_t psn)
   return *packet;
 }
 
+void Nic::answer(const Packet& packet) {
+  Packet& ack = control(Opcode::kAck, packet.queue_pair, packet.psn);
+  if (hears_) [[unlikely]]
+    echo(dispatcher_.now(), packet, ack);
+}
+
 Time Nic::store(Time now, const Packet& packet, std::uint64_t address, std::uint32_t header) {
   const std::uint32_t bytes = packet.payload_bytes;
   counters_.bytes_received += bytes;
@@ -90,14 +96,14 @@ void Nic::finish_message(const Packet& packet, QueuePair& pair, Time visible) {
   }
   pair.message_bytes = 0;
   if (posts_ && pair.peer_end != end_) return acknowledge_directly(dispatcher_.now(), pair, packet.psn);
-  control(Opcode::kAck, packet.queue_pair, packet.psn);
+  answer(packet);
 }
 
 Time Nic::take(Time now, Packet& packet, QueuePair& pair) {
   const std::uint32_t number = packet.queue_pair;
   switch (packet.opcode) {
     case Opcode::kAck:
-      acknowledge(now, number, packet.psn);
+      acknowledge(now, number, packet.psn, (packet.flags & Packet::kEcho) != 0 ? packet.immediate : 0);
       break;
     case Opcode::kReceiverNotReady:
       // All before it arrived.
@@ -150,7 +156,7 @@ Time Nic::take(Time now, Packet& packet, QueuePair& pair) {
       if ((packet.flags & Packet::kLast) != 0) {
         finish_message(packet, pair, visible);
       } else if (hears_) [[unlikely]] {
-        control(Opcode::kAck, number, packet.psn);
+        answer(packet);
       }
       return drained;
     }

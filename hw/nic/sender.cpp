@@ -284,7 +284,7 @@ void Nic::finish_drawing() {
   probe_->counter(track_, "GB/s", drawn_until_, 0);
 }
 
-void Nic::acknowledge(Time now, std::uint32_t number, std::uint32_t psn) {
+void Nic::acknowledge(Time now, std::uint32_t number, std::uint32_t psn, std::uint32_t echo) {
   QueuePair& pair = pairs_[number];
   if (static_cast<std::int32_t>(psn - pair.acknowledged) > 0) {
     const bool stood = recovers_ && !may_number(pair);
@@ -292,7 +292,7 @@ void Nic::acknowledge(Time now, std::uint32_t number, std::uint32_t psn) {
     if (recovers_) [[unlikely]]
       note_acknowledged(now, pair);
     if (hears_ && !pair.grouped) [[unlikely]]
-      note_heard(now, number, psn);
+      note_heard(now, number, psn, echo);
     if (stood) [[unlikely]]
       activate(number);
   }

@@ -72,12 +72,6 @@ bool all_give(const fabric::FabricConfig& network, const InterfaceUse& use, cons
   return true;
 }
 
-bool ignores_marking(const fabric::Switch::Config& sw) {
-  const std::vector<std::string>& ignores = model_of(sw).ignores;
-  return std::any_of(ignores.begin(), ignores.end(),
-                     [](const std::string& field) { return field == "marking" || field == "marking.min"; });
-}
-
 void add_faults(IdleCollector& idle, const fabric::FabricConfig& network, const InterfaceUse& use,
                 const std::string& path) {
   bool damages = false;
@@ -141,7 +135,7 @@ void add_interface(IdleCollector& idle, const nic::NicConfig& nic, const fabric:
   idle.add(!use.groups, path + ".group_rate", "nothing was multicast or added up in " + network_path);
   const nic::CongestionScheme& scheme = nic.scheme();
   // A switch of a user's own may mark by rules of its own: whether it did is what counts.
-  const bool own_marks = ignores_marking(network.switch_config);
+  const bool own_marks = !model_of(network.switch_config).follows_marking();
   const bool marks = own_marks ? use.notified : network.switch_config.marking.min > Bytes();
   const bool unheard = scheme.notifies && !scheme.acknowledges && !marks;
   const std::string unmarked = own_marks

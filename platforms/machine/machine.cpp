@@ -140,15 +140,18 @@ Machine::Machine(const MachineConfig& config, std::optional<std::uint32_t> shuff
   config_.accelerator.hbm.capacity = config.accelerator.hbm.usable();
   config_.accelerator.array.compute = config.accelerator.compute();
   const auto seed = static_cast<std::uint64_t>(config.seed);
-  network_plan_ = std::make_shared<fabric::Plan>(config.fabric, config.accelerators, "fabric", seed);
+  const auto network = std::make_shared<fabric::Plan>(config.fabric, config.accelerators, "fabric", seed);
+  std::shared_ptr<fabric::Plan> node;
   if (has_ports()) {
-    node_plan_ = std::make_shared<fabric::Plan>(config.scale_up.fabric, config.per_node, "scale_up.fabric", seed);
+    node = std::make_shared<fabric::Plan>(config.scale_up.fabric, config.per_node, "scale_up.fabric", seed);
   }
-  check_interface(*network_plan_, config.nic, "nic");
-  if (node_plan_) check_interface(*node_plan_, config.scale_up.port, "scale_up.port");
+  check_interface(*network, config.nic, "nic");
+  if (node) check_interface(*node, config.scale_up.port, "scale_up.port");
   memory_model_ = config.accelerator.hbm.model();
-  fit_read_ahead(config_.nic, *network_plan_, nic::NicConfig::kLeastReadAhead);
-  if (node_plan_) fit_read_ahead(config_.scale_up.port, *node_plan_, kLeastOfPort);
+  fit_interface(config_.nic, *network, nic::NicConfig::kLeastReadAhead);
+  if (node) fit_interface(config_.scale_up.port, *node, kLeastOfPort);
+  network_plan_ = network;
+  node_plan_ = node;
   dispatcher_ = std::make_unique<Dispatcher>("dispatcher");
   if (config.why) dispatcher_->keep_causes();
   std::vector<Step> all = steps();
@@ -161,10 +164,11 @@ Machine::Machine(const MachineConfig& config, std::optional<std::uint32_t> shuff
 
 Machine::~Machine() = default;
 
-/// Where nobody has set it, and as its limit: what is held beyond it would stand before what other queue pairs send
-/// later.
-void Machine::fit_read_ahead(nic::NicConfig& interface, const fabric::Plan& plan, Bytes least) const {
+/// What is read ahead, where nobody has set it, and as its limit: what is held beyond it would stand before what other
+/// queue pairs send later. And what congestion control counts on.
+void Machine::fit_interface(nic::NicConfig& interface, fabric::Plan& plan, Bytes least) const {
   const Time memory = config_.accelerator.hbm.read_time();
+  fit_congestion(interface, plan, memory);
   Bytes fitting = least;
   for (std::uint32_t e = 0; e < plan.topology().ends.size(); ++e) {
     const Rate link = plan.end_link(e).rate;

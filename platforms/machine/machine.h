@@ -165,7 +165,7 @@ class Machine {
 
   [[nodiscard]] bool has_ports() const { return config_.per_node > 1; }
   [[nodiscard]] std::vector<Step> steps();
-  void fit_read_ahead(nic::NicConfig& interface, const fabric::Plan& plan, Bytes least) const;
+  void fit_interface(nic::NicConfig& interface, fabric::Plan& plan, Bytes least) const;
   void add_rank(std::vector<Step>& steps, std::size_t index);
   std::unique_ptr<memory::Memory> make_memory(std::size_t index);
   void bind_rank(std::size_t index);

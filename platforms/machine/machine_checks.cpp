@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "hw/core/number_text.h"
+#include "hw/fabric/switch/switch_model.h"
 #include "hw/memory/memory_model.h"
 #include "hw/nic/nic_model.h"
 #include "platforms/machine/round_trip.h"
@@ -123,6 +124,31 @@ void check_marking(const fabric::Plan& plan) {
   }
 }
 
+/// What a scheme of congestion control follows must come from switches.
+void check_feedback(const fabric::Plan& plan, const nic::NicConfig& nic, const std::string& interface) {
+  const nic::CongestionScheme& scheme = nic.scheme();
+  const fabric::Switch::Config& config = plan.config().switch_config;
+  const fabric::SwitchModel& model = fabric::model_of(config);
+  if (scheme.needs_load && !model.measures_load) {
+    throw ConfigError(interface + ".congestion", "expected one that needs no load of links, since " + plan.path() +
+                                                     ".switch.implementation is " + model.name +
+                                                     ", which does not write it into packets, got " + scheme.name);
+  }
+  if (!scheme.needs_marks || !model.follows_marking() || config.marking.min > Bytes()) return;
+  // Alizadeh et al., SIGCOMM 2010, equation 13: more than a seventh of what the link carries in a round trip; and what
+  // a few transactions need that come at once.
+  constexpr std::int64_t kPart = 7;
+  constexpr std::int64_t kTogether = 8;
+  constexpr std::int64_t kUnit = 1 << 10;
+  const Time part = RoundTrip(plan).idle / kPart;
+  const std::int64_t carried = scaled(plan.end_link(0).rate.count(), part.count(), 8'000'000'000'000);
+  const std::int64_t bytes = std::max(carried, kTogether * plan.config().segment.count());
+  const std::string threshold = to_text(Bytes((bytes + kUnit - 1) / kUnit * kUnit));
+  throw ConfigError(plan.path() + ".switch.marking.min",
+                    "expected more than 0B, since " + interface + ".congestion is " + scheme.name +
+                        ", which follows packets that switches mark; such as min and max of " + threshold);
+}
+
 /// What faults damage must be repeated by somebody.
 void check_recovery(const fabric::Plan& plan, const nic::NicConfig& nic, const std::string& interface) {
   const std::string& network = plan.path();
@@ -201,6 +227,7 @@ void check_interface(const fabric::Plan& plan, const nic::NicConfig& nic, const 
   check_host_link(nic, plan.config(), interface);
   check_ack_timeout(nic, plan, interface);
   check_marking(plan);
+  check_feedback(plan, nic, interface);
   check_pcie(nic.pcie, interface + ".pcie");
   check_whole_elements(plan.config().segment, kElement, plan.path() + ".segment");
   const nic::NicModel& model = nic::nic_models().at(nic.implementation.text(), interface + ".implementation");

@@ -64,6 +64,14 @@ RoundTrip::RoundTrip(const fabric::Plan& plan) {
   full = idle + there.full + back.full;
 }
 
+void fit_congestion(nic::NicConfig& config, fabric::Plan& plan, Time memory) {
+  const nic::CongestionScheme& scheme = config.scheme();
+  if (scheme.make == nullptr) return;
+  config.round_trip = RoundTrip(plan).idle + config.read_latency + memory + config.packet_cost +
+                      transfer_time(plan.config().mtu, config.dma_rate);
+  if (scheme.needs_load) plan.measure_load(config.round_trip);
+}
+
 void check_ack_timeout(const nic::NicConfig& config, const fabric::Plan& plan, const std::string& interface) {
   if (!repeats(config)) return;
   const Time round = RoundTrip(plan).idle;

@@ -31,6 +31,11 @@ struct RoundTrip {
   explicit RoundTrip(const fabric::Plan& plan);
 };
 
+/// Makes what congestion control needs of a network fit it, if the interface controls congestion: the round trip that
+/// the interface counts on, with `memory` as the time of a read, and switches that measure load where its scheme follows
+/// that. Before the network is built.
+void fit_congestion(nic::NicConfig& config, fabric::Plan& plan, Time memory);
+
 /// Throws ConfigError for an `ack_timeout` whose repeats are all over before any answer of the farthest end can be
 /// back.
 void check_ack_timeout(const nic::NicConfig& config, const fabric::Plan& plan, const std::string& interface);

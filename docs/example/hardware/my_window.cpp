@@ -27,9 +27,7 @@ class Window final : public nic::CongestionControl {
   void congested(Time /*now*/) override {}
   std::optional<Rate> rate(Time /*now*/) override { return std::nullopt; }
   std::int64_t window(Time /*now*/) override { return size_; }
-  void acknowledged(Time /*now*/, std::int64_t wire_bytes, Time /*round_trip*/) override {
-    acknowledged_ += wire_bytes;
-  }
+  void acknowledged(Time /*now*/, const nic::Acknowledged& packets) override { acknowledged_ += packets.wire_bytes; }
   std::vector<std::pair<std::string, std::int64_t>> own_counts() const override {
     return {{"acknowledged_bytes", acknowledged_}};
   }

@@ -239,6 +239,8 @@ inline void Switch::forward(Time now, std::uint32_t index, std::uint32_t lane, P
   const bool is_group = packet.destination >= Packet::kFirstGroup;
   const std::uint16_t via = packet.via;
   if (is_group) packet.via = Packet::kNowhere;
+  if (measures_load_) [[unlikely]]
+    note_load(now, index, packet);
   if (dispatcher_.causes() != nullptr) [[unlikely]]
     dispatcher_.causes()->mark(CauseKind::kPipeline, ready, Dispatcher::place_of(*this));
   const Time gone = transmitters_[index].send(packet, ready);

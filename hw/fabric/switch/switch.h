@@ -109,6 +109,9 @@ class Switch final : public AnySwitch, public EventTarget {
     SwitchPower power;
     SwitchName implementation;
     Sections sections{names_for<SwitchModel>()};
+    /// Time over which it measures the load of its outputs, to write it into packets (switch_load.cpp); 0: it does not.
+    /// No field: congestion control that follows load has it set (CongestionScheme::needs_load).
+    Time load_window;
 
     template <typename Visitor>
     void fields(Visitor&& visit) {
@@ -294,6 +297,7 @@ class Switch final : public AnySwitch, public EventTarget {
   bool enqueue(std::uint32_t output, std::uint32_t lane, Packet& packet);
   void draw(std::uint32_t output);
   void mark(std::uint32_t output, Packet& packet);
+  void note_load(Time now, std::uint32_t output, Packet& packet);
   Packet* dequeue(std::uint32_t output, std::uint32_t lane, std::uint32_t input);
   /// The input whose turn it is among those with a packet and a free crossbar; else -1, and `free` is when the first
   /// crossbar is.
@@ -352,6 +356,7 @@ class Switch final : public AnySwitch, public EventTarget {
   bool rates_differ_;  ///< of its links
   bool marks_;
   bool weighs_;
+  bool measures_load_;
   Time ingress_interval_;
   Time egress_interval_;
   std::unique_ptr<SharedBuffer> buffer_;
@@ -394,6 +399,12 @@ class Switch final : public AnySwitch, public EventTarget {
   std::vector<std::uint16_t> copied_to_;  ///< of the packet that is being copied: ports
   std::vector<Packet*> copies_;           ///< likewise, and what goes there
   Random random_;
+  /// Load of an output, of which the next packet tells.
+  struct Load {
+    double share = 0;
+    Time at;
+  };
+  std::vector<Load> loads_;  ///< by output; empty where none is measured
   /// What waited for an output in the interval that began at `from`.
   struct Depth {
     static constexpr int kUndeclared = -2;

@@ -26,6 +26,7 @@ Switch::Switch(sc_core::sc_module_name name, const Config& config, Dispatcher& d
                                 [&links](const LinkConfig& link) { return link.rate != links.front().rate; })),
       marks_(config.marking.min > Bytes()),
       weighs_(!config.weights.empty()),
+      measures_load_(config.load_window > Time()),
       ingress_interval_(std::max({config.parse.interval, config.route.interval, config.admission.interval})),
       egress_interval_(std::max({config.arbitration.interval, config.crossbar.interval, config.egress.interval})),
       inputs_(links.size()),
@@ -62,6 +63,7 @@ Switch::Switch(sc_core::sc_module_name name, const Config& config, Dispatcher& d
     deficits_.assign(links.size() * lanes_, 0);
   }
   if (limits_crossbar_) crossbar_free_.resize(sources_);
+  if (measures_load_) loads_.resize(links.size());
   if (config.reduction.trees > 0) {
     const auto pass_on = [this](Packet& sum, Time head) {
       const Time whole = dispatcher_.now();

@@ -56,6 +56,7 @@ struct SwitchModel {
   bool groups = false;       ///< it multicasts, and reduces if it has an engine
   bool reroutes = false;     ///< its routes may change in the run
   bool credits_only = true;  ///< its inputs have no PFC, and drop nothing
+  bool measures_load = false;  ///< follows Switch::Config::load_window
   /// Nothing in it goes on by itself, so that steps of training repeat themselves and `steady` may leave some out.
   bool repeats = false;
 
@@ -67,6 +68,9 @@ struct SwitchModel {
 
   /// Makes a switch when elaborating. Throws ConfigError.
   std::function<std::unique_ptr<AnySwitch>(const SwitchSite&)> make;
+
+  /// Whether it marks packets by `fabric.switch.marking`; otherwise by rules of its own, or none.
+  [[nodiscard]] bool follows_marking() const;
 };
 
 /// Adds a user's own. Throws std::invalid_argument for a name that is taken.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <utility>
 
 #include "hw/core/config/provide_beside.h"
@@ -16,6 +17,7 @@ SwitchModel modelled_switch() {
   model.groups = true;
   model.reroutes = true;
   model.credits_only = false;
+  model.measures_load = true;
   model.repeats = true;
   model.make = [](const SwitchSite& site) {
     return std::make_unique<Switch>(site.name.c_str(), site.config, site.dispatcher, site.packets, site.routes,
@@ -45,6 +47,11 @@ const Names& registered(const SwitchModel* /*kind*/) {
 
 const SwitchModel& model_of(const Switch::Config& config) {
   return registry().at(config.implementation.text(), "fabric.switch.implementation");
+}
+
+bool SwitchModel::follows_marking() const {
+  return std::none_of(ignores.begin(), ignores.end(),
+                      [](const std::string& field) { return field == "marking" || field == "marking.min"; });
 }
 
 Time Switch::Config::total_latency() const {

@@ -24,6 +24,8 @@ class Plan {
   Plan& operator=(const Plan&) = delete;
 
   [[nodiscard]] const FabricConfig& config() const { return config_; }
+  /// Its switches are to measure the load of links over so long (Switch::Config::load_window).
+  void measure_load(Time window) { config_.switch_config.load_window = window; }
   [[nodiscard]] const Topology& topology() const { return topology_; }
   /// Of every switch, while nothing is down.
   [[nodiscard]] const std::vector<Routes>& routes() const { return routes_; }

@@ -23,6 +23,17 @@
 ///                   .make = [](const nic::CongestionSite& site) { return std::make_unique<MyControl>(site); }});
 namespace weft::nic {
 
+/// What an acknowledgement tells of the packets that it is for. With recovery it may be for several: then mark, load
+/// and endpoint are of the one that was acknowledged.
+struct Acknowledged {
+  std::int64_t wire_bytes = 0;
+  Time round_trip;      ///< since the last of them left; its receiver acknowledges a packet when the last byte is there
+  Time endpoint;        ///< how long it waited after that, in its receiver, for the host link
+  bool marked = false;  ///< by a switch, as having passed a congested queue
+  double load = 0;      ///< of the fullest link on its path (hw/core/path_load.h); 0 where no switch measures that
+  bool held = false;    ///< window or rate have held a packet back since the acknowledgement before
+};
+
 /// What lets the packets of one queue pair go: it hears of what is sent and of what comes back, and answers with a rate
 /// and a window. It is asked when a packet could go and when one has gone, so that it needs no events: what time does
 /// to it is worked out then. Times never go back.
@@ -37,9 +48,8 @@ class CongestionControl {
   virtual void sent(Time now, std::int64_t wire_bytes) = 0;
   /// A congestion notification has come: the peer has got a packet that a switch has marked.
   virtual void congested(Time now) = 0;
-  /// So many bytes on the wire are acknowledged, of which the last packet left `round_trip` ago. Where the scheme
-  /// `acknowledges`; not of reads.
-  virtual void acknowledged(Time /*now*/, std::int64_t /*wire_bytes*/, Time /*round_trip*/) {}
+  /// Packets are acknowledged. Where the scheme `acknowledges`; not of reads.
+  virtual void acknowledged(Time /*now*/, const Acknowledged& /*packets*/) {}
   /// A packet is missing and sent again, with recovery.
   virtual void lost(Time /*now*/) {}
 
@@ -58,6 +68,12 @@ struct CongestionSite {
   const AnyConfig& own;  ///< the fields of the scheme
   Rate line;             ///< of the link
   Bytes packet;          ///< the longest, on the wire
+  /// From where a packet is cut until its acknowledgement is here, with nothing else in the network, from the end that
+  /// is farthest away.
+  Time round_trip;
+
+  /// What the link carries in a round trip: with so many bytes under way it is never idle. At least one packet.
+  [[nodiscard]] std::int64_t carried() const;
 
   template <typename C>
   [[nodiscard]] const C& config() const {
@@ -81,6 +97,10 @@ struct CongestionScheme {
   /// At most how often a queue pair sends a notification of packets that came marked. Null: it sends none. Without
   /// `acknowledges`, notifications are all that the scheme follows: it does nothing where switches mark no packets.
   std::function<Time(const AnyConfig&)> notifies = {};
+  /// It does nothing without marks of switches, or without their load: a platform whose switches do not mark is
+  /// refused, and switches are made to measure load, or the platform is refused if theirs cannot.
+  bool needs_marks = false;
+  bool needs_load = false;
   /// For each queue pair. Null: none has one, and packets go as fast as they can.
   std::function<std::unique_ptr<CongestionControl>(const CongestionSite&)> make = {};
 };

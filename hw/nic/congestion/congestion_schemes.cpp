@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <utility>
 
 #include "hw/core/config/provide_beside.h"
 #include "hw/nic/congestion/congestion_control.h"
 #include "hw/nic/congestion/dcqcn.h"
+#include "hw/nic/congestion/dctcp.h"
+#include "hw/nic/congestion/hpcc.h"
+#include "hw/nic/congestion/swift.h"
 #include "hw/nic/nic_config.h"
 
 namespace weft::nic {
@@ -19,11 +23,17 @@ CongestionScheme no_scheme() {
 }
 
 Registry<CongestionScheme>& known_schemes() {
-  static Registry<CongestionScheme> all(kCongestionControl, {no_scheme, dcqcn_scheme});
+  static Registry<CongestionScheme> all(kCongestionControl,
+                                        {no_scheme, dcqcn_scheme, dctcp_scheme, swift_scheme, hpcc_scheme});
   return all;
 }
 
 }  // namespace
+
+std::int64_t CongestionSite::carried() const {
+  constexpr std::int64_t kBitPicoseconds = 8'000'000'000'000;
+  return std::max(packet.count(), scaled(line.count(), round_trip.count(), kBitPicoseconds));
+}
 
 void provide(CongestionScheme scheme) {
   provide_beside<NicConfig>(known_schemes(), std::move(scheme), kCongestionControl, "nic");

@@ -10,6 +10,17 @@
 
 namespace weft::nic {
 
+RateControl::RateControl(const Config& config, Rate line)
+    : config_(config), line_(line), current_(line), target_(line) {
+  constexpr Time kByteRound = Time(2'000'000'000);  // 10 MB at 40 Gb/s
+  if (config_.rate_ai == Rate()) config_.rate_ai = line / 1000;
+  if (config_.rate_hai == Rate()) config_.rate_hai = line / 100;
+  if (config_.minimum == Rate()) config_.minimum = line / 1000;
+  if (config_.byte_counter == Bytes()) {
+    config_.byte_counter = Bytes(scaled(line.count(), kByteRound.count(), 8'000'000'000'000));
+  }
+}
+
 void RateControl::congested(Time now) {
   advance(now);
   if (!limited_) {

@@ -21,16 +21,18 @@ namespace weft::nic {
 /// notification begins with alpha at 1. Left out: what the paper leaves to QCN, a random jitter of the timer.
 class RateControl final : public CongestionControl {
  public:
-  /// Defaults are the paper's, for 40 Gb/s: at a faster link raise `rate_ai`, `rate_hai` and `byte_counter` with it.
+  /// Defaults are the paper's, whose links have 40 Gb/s. What is 0 follows the rate of the link, so that a queue pair
+  /// comes back in as many increases at any rate; HPCC's simulator scales both rates so (github.com/alibaba-edu/
+  /// High-Precision-Congestion-Control, simulation/run.py). At 40 Gb/s all have the paper's values.
   struct Config {
     Time cnp_interval = Time(50'000'000);
     double g = 1.0 / 256;
-    Rate rate_ai = Rate(40'000'000);
-    Rate rate_hai = Rate(400'000'000);
-    Rate minimum = Rate(40'000'000);
+    Rate rate_ai;
+    Rate rate_hai;
+    Rate minimum;
     Time timer = Time(55'000'000);
     Time alpha_timer = Time(55'000'000);
-    Bytes byte_counter = Bytes(10'000'000);
+    Bytes byte_counter;
     int fast_recovery = 5;
 
     template <typename Visitor>
@@ -38,19 +40,22 @@ class RateControl final : public CongestionControl {
       visit("cnp_interval", cnp_interval, "A queue pair notifies its sender at most this often",
             Range{1'000, 1'000'000'000'000});
       visit("g", g, "Weight of the newest notification in alpha, the estimate of congestion; 0 to 1");
-      visit("rate_ai", rate_ai, "Additive increase of the target rate", Range{1'000, 1'000'000'000'000});
-      visit("rate_hai", rate_hai, "Hyper increase of the target rate", Range{1'000, 1'000'000'000'000});
-      visit("minimum", minimum, "Lowest rate", Range{1'000'000, 1'000'000'000'000});
+      visit("rate_ai", rate_ai, "Additive increase of the target rate; 0bps: a thousandth of the link's rate",
+            Range{0, 1'000'000'000'000});
+      visit("rate_hai", rate_hai, "Hyper increase of the target rate; 0bps: a hundredth of the link's rate",
+            Range{0, 1'000'000'000'000});
+      visit("minimum", minimum, "Lowest rate; 0bps: a thousandth of the link's rate", Range{0, 1'000'000'000'000});
       visit("timer", timer, "Time from one increase to the next", Range{1'000'000, 1'000'000'000'000});
       visit("alpha_timer", alpha_timer, "Time without notification after which alpha decays",
             Range{1'000'000, 1'000'000'000'000});
-      visit("byte_counter", byte_counter, "Bytes sent from one increase to the next", Range{1'000, 1LL << 40});
+      visit("byte_counter", byte_counter,
+            "Bytes sent from one increase to the next; 0B: what the link carries in 2 ms", Range{0, 1LL << 40});
       visit("fast_recovery", fast_recovery, "Increases half way to the target before the target itself is raised",
             Range{1, 1'000});
     }
   };
 
-  RateControl(const Config& config, Rate line) : config_(config), line_(line), current_(line), target_(line) {}
+  RateControl(const Config& config, Rate line);
 
   void congested(Time now) override;
   void sent(Time now, std::int64_t wire_bytes) override;
@@ -70,7 +75,7 @@ class RateControl final : public CongestionControl {
  private:
   void increase();
 
-  const Config& config_;
+  Config config_;  ///< nothing in it is 0
   Rate line_;
   Rate current_;
   Rate target_;

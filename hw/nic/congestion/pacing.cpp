@@ -3,13 +3,38 @@
 #include "hw/nic/congestion/pacing.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "hw/core/config/own_fields.h"
+#include "hw/core/path_load.h"
 #include "hw/nic/reliability/psn.h"
 #include "hw/nic/reliability/recovery.h"
 #include "hw/nic/tags.h"
 
 namespace weft::nic {
+namespace {
+
+/// What a receiver saw of a packet, in the 32 bits of its acknowledgement: the mark, the code of the load, and how long
+/// the packet is to wait for the host link, in nanoseconds.
+struct Echo {
+  static constexpr int kMarkBit = 8;
+  static constexpr int kWaitBit = 9;
+  static constexpr std::int64_t kMostWait = (1LL << (32 - kWaitBit)) - 1;
+  static constexpr std::int64_t kUnit = 1000;
+
+  static std::uint32_t of(const Packet& packet, Time wait) {
+    const auto units = static_cast<std::uint32_t>(std::min(wait.count() / kUnit, kMostWait));
+    const std::uint32_t mark = (packet.flags & Packet::kMarked) != 0 ? 1U << kMarkBit : 0;
+    return units << kWaitBit | mark | packet.tree;
+  }
+  static void read(std::uint32_t echo, Acknowledged& into) {
+    into.endpoint = Time((echo >> kWaitBit) * kUnit);
+    into.marked = (echo >> kMarkBit & 1U) != 0;
+    into.load = load_of(static_cast<std::uint8_t>(echo));
+  }
+};
+
+}  // namespace
 
 void Nic::choose_congestion() {
   scheme_ = &config_.scheme();
@@ -23,10 +48,23 @@ void Nic::choose_congestion() {
 std::unique_ptr<Nic::Congestion> Nic::make_congestion() const {
   const Bytes packet(network_.wire_bytes(segment_));
   auto congestion = std::make_unique<Congestion>(
-      made(scheme_->make({config_.of_scheme(), transmitter_.rate(), packet}), "nic.congestion", scheme_->name),
+      made(scheme_->make({config_.of_scheme(), transmitter_.rate(), packet, idle_round_trip()}), "nic.congestion",
+           scheme_->name),
       *scheme_);
   if (hears_) congestion->under_way = std::make_unique<Congestion::UnderWay>();
   return congestion;
+}
+
+Time Nic::idle_round_trip() const {
+  if (config_.round_trip > Time()) return config_.round_trip;
+  const Time way = 2 * network_.link.propagation + network_.switch_config.total_latency();
+  const Bytes packet(network_.wire_bytes(segment_));
+  return config_.read_latency + config_.packet_cost + transfer_time(packet, transmitter_.rate()) + 2 * way;
+}
+
+void Nic::echo(Time now, const Packet& packet, Packet& ack) const {
+  ack.flags |= Packet::kEcho;
+  ack.immediate = Echo::of(packet, host_.written(now) - now);
 }
 
 void Nic::notify_congestion(Time now, const Packet& packet) {
@@ -52,12 +90,12 @@ bool Nic::may_cut(Time now, std::uint32_t number) {
   if (hears_ && !pair.owes() && congestion.under_way->bytes > 0) {
     const std::int64_t with_next = congestion.under_way->bytes + network_.wire_bytes(segment_);
     if (with_next > congestion.window(now)) {
-      congestion.under_way->full = true;
+      congestion.under_way->full = congestion.held = true;
       return false;
     }
   }
   if (congestion.next <= now || !congestion.rate(now)) return true;
-  congestion.waiting = true;
+  congestion.waiting = congestion.held = true;
   dispatcher_.post(congestion.next, *this, kPace, number);
   return false;
 }
@@ -86,19 +124,22 @@ void Nic::note_left(Time now, const Packet& packet, std::uint32_t number) {
   if (place < packets.size()) packets[place].left = now;
 }
 
-void Nic::note_heard(Time now, std::uint32_t number, std::uint32_t psn) {
+void Nic::note_heard(Time now, std::uint32_t number, std::uint32_t psn, std::uint32_t echo) {
   Congestion& congestion = *pairs_[number].congestion;
   Congestion::UnderWay& under_way = *congestion.under_way;
-  std::int64_t bytes = 0;
+  Acknowledged acknowledged;
   Time left;
   for (; !under_way.packets.empty() && !before(psn, under_way.packets.front().psn); under_way.packets.pop_front()) {
     if (under_way.packets.front().wire_bytes == 0) continue;
-    bytes += under_way.packets.front().wire_bytes;
+    acknowledged.wire_bytes += under_way.packets.front().wire_bytes;
     left = under_way.packets.front().left;
   }
-  if (bytes == 0) return;
-  under_way.bytes -= bytes;
-  congestion.control->acknowledged(now, bytes, now - left);
+  if (acknowledged.wire_bytes == 0) return;
+  under_way.bytes -= acknowledged.wire_bytes;
+  acknowledged.round_trip = now - left;
+  acknowledged.held = std::exchange(congestion.held, false);
+  Echo::read(echo, acknowledged);
+  congestion.control->acknowledged(now, acknowledged);
   if (!under_way.full) return;
   under_way.full = false;
   activate(number);

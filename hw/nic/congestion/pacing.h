@@ -47,6 +47,7 @@ struct Nic::Congestion {
   const CongestionScheme& scheme;
   Time next;                            ///< when it may cut its next packet
   bool waiting = false;                 ///< an event at that time is pending
+  bool held = false;                    ///< window or rate have held a packet back since the latest acknowledgement
   Time notify_from = Time();            ///< when it may notify again
   std::unique_ptr<UnderWay> under_way;  ///< null where acknowledgements are of no interest
 

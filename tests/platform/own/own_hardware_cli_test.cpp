@@ -170,7 +170,7 @@ TEST_F(OwnHardwareCli, FieldsAreCheckedLikeOthers) {
        {"remote_memory.flash.page: expected at most remote_memory.chunk, which is 64KiB, got 128KiB"}},
       {"an unknown congestion control",
        "--set scale_up.port.congestion=my-windw",
-       {"weft: --set: scale_up.port.congestion: expected one of none, dcqcn, my-window, got "
+       {"weft: --set: scale_up.port.congestion: expected one of none, dcqcn, dctcp, swift, hpcc, my-window, got "
         "\"my-windw\"; did you mean \"my-window\"?"}},
       {"an unknown switch",
        "--set fabric.switch.implementation=fif",
@@ -185,6 +185,10 @@ TEST_F(OwnHardwareCli, FieldsAreCheckedLikeOthers) {
                             "fabric.reroute_after=1us",
        {"fabric.switch.implementation: expected model, since links go down and routes change "
         "(reroute_after), got fifo"}},
+      {"a switch that does not tell the load of its links",
+       std::string(kFifo) + "--set nic.congestion=hpcc",
+       {"nic.congestion: expected one that needs no load of links, since fabric.switch.implementation is fifo, which "
+        "does not write it into packets, got hpcc"}},
       {"a switch that does not multicast",
        std::string(kFifo) + "--set per_node=1 --algorithm multicast",
        {"fabric.switch.implementation: expected model, since the network multicasts, got fifo"}},
@@ -273,7 +277,8 @@ TEST_F(OwnHardwareCli, DescribeAndSchemaHaveThem) {
   EXPECT_EQ(definitions["open_page"]["properties"]["banks"]["maximum"], 4096);
   EXPECT_EQ(definitions["remote_memory"]["properties"]["kind"]["enum"].back(), "flash");
   EXPECT_EQ(definitions["flash"]["properties"]["dies"]["maximum"], 65536);
-  EXPECT_EQ(definitions["nic"]["properties"]["congestion"]["enum"], (json{"none", "dcqcn", "my-window"}));
+  EXPECT_EQ(definitions["nic"]["properties"]["congestion"]["enum"],
+            (json{"none", "dcqcn", "dctcp", "swift", "hpcc", "my-window"}));
 }
 
 }  // namespace

@@ -55,10 +55,10 @@ class OwnControl final : public CongestionControl {
     heard().most_under_way = std::max(heard().most_under_way, heard().sent - heard().acknowledged);
   }
   void congested(Time /*now*/) override { ++heard().marks; }
-  void acknowledged(Time /*now*/, std::int64_t wire_bytes, Time round_trip) override {
-    heard().acknowledged += wire_bytes;
+  void acknowledged(Time /*now*/, const Acknowledged& packets) override {
+    heard().acknowledged += packets.wire_bytes;
     ++heard().acknowledgements;
-    heard().shortest = std::min(heard().shortest, round_trip);
+    heard().shortest = std::min(heard().shortest, packets.round_trip);
   }
   void lost(Time /*now*/) override { ++heard().losses; }
   std::optional<Rate> rate(Time /*now*/) override {
@@ -169,8 +169,8 @@ TEST(CongestionControl, IsRefusedByAnUnknownNameAndByOneThatIsTaken) {
     ADD_FAILURE() << "it has been found";
   } catch (const ConfigError& error) {
     EXPECT_STREQ(error.what(),
-                 "nic.congestion: expected one of none, dcqcn, own-control, got \"own-contrl\"; did you mean "
-                 "\"own-control\"?");
+                 "nic.congestion: expected one of none, dcqcn, dctcp, swift, hpcc, own-control, got \"own-contrl\"; did "
+                 "you mean \"own-control\"?");
   }
   const CongestionScheme again = *congestion_schemes().find("dcqcn");
   try {

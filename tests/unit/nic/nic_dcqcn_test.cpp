@@ -69,9 +69,33 @@ TEST(RateControl, StaysBetweenMinimumAndLink) {
   const RateControl::Config config;
   RateControl control(config, 40_Gbps);
   for (int i = 0; i < 100; ++i) control.congested(50_us * i);
-  EXPECT_EQ(control.rate(), config.minimum);
+  EXPECT_EQ(control.rate(), Rate(40'000'000));
   control.advance(10'000_ms);
   EXPECT_EQ(control.rate(), 40_Gbps);
+}
+
+/// What is not set follows the link: the same increases lead back at any rate.
+TEST(RateControl, ComesBackInTheSameTimeAtAnyRate) {
+  const RateControl::Config config;
+  RateControl slow(config, 40_Gbps);
+  RateControl fast(config, 400_Gbps);
+  for (int i = 0; i < 20; ++i) {
+    slow.congested(50_us * i);
+    fast.congested(50_us * i);
+  }
+  EXPECT_EQ(fast.rate(), 10 * slow.rate());
+  for (int i = 1; i <= 400; ++i) {
+    const Time at = 1_ms + 55_us * i;
+    slow.sent(at, 1'000'000);
+    fast.sent(at, 10'000'000);
+    EXPECT_NEAR(static_cast<double>(fast.rate().count()), 10.0 * static_cast<double>(slow.rate().count()), 1000);
+    EXPECT_EQ(fast.limited(), slow.limited());
+  }
+  RateControl::Config own;
+  own.minimum = 1_Gbps;
+  RateControl kept(own, 400_Gbps);
+  for (int i = 0; i < 100; ++i) kept.congested(50_us * i);
+  EXPECT_EQ(kept.rate(), 1_Gbps);
 }
 
 // --- In network interfaces ---

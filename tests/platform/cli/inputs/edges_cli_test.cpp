@@ -137,6 +137,22 @@ TEST_F(EdgesCli, SettingsThatContradictEachOtherAreRefused) {
   }
 }
 
+TEST_F(EdgesCli, CongestionControlByMarksAsksForMarks) {
+  const std::string command = "collective ../small.json --op all_reduce --bytes 64KiB --no-warmup --json ";
+  const Ran unmarked = weft(command + "--set nic.congestion=dctcp");
+  EXPECT_EQ(unmarked.code, 2);
+  EXPECT_NE(unmarked.err.find("fabric.switch.marking.min: expected more than 0B, since nic.congestion is dctcp, which "
+                              "follows packets that switches mark; such as min and max of "),
+            std::string::npos)
+      << unmarked.err;
+  for (const char* scheme : {"dctcp --set fabric.switch.marking.min=64KiB --set fabric.switch.marking.max=64KiB",
+                             "swift", "hpcc"}) {
+    const Ran ran = weft(command + "--set nic.congestion=" + scheme);
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    EXPECT_EQ(json::parse(ran.out)["without_effect"], json::array()) << scheme;
+  }
+}
+
 /// Many are a line, not a page.
 TEST_F(EdgesCli, WhatIsSetWithoutEffectIsBounded) {
   std::string sets;
