@@ -84,6 +84,7 @@ NcclCollectives::NcclCollectives(const GroupSite& site)
       trees_(site) {}
 
 std::string_view NcclCollectives::way(Operation what, std::uint64_t bytes) const {
+  if (what == Operation::kAllToAll) return "send-receive";
   const auto kind = what == Operation::kAllReduce ? NcclCollective::kAllReduce : NcclCollective::kBlocks;
   return name_of(choose(nccl_, kind, bytes).algorithm);
 }
@@ -142,6 +143,14 @@ Task NcclCollectives::all_reduce(int member, std::uint64_t buffer, std::uint64_t
   }
 }
 
+Task NcclCollectives::all_to_all(int member, std::uint64_t input, std::uint64_t output, std::uint64_t bytes) {
+  if (exchange_ == nullptr) {
+    firmware::align_memory(ranks_);
+    exchange_ = std::make_unique<Exchange>(ranks_, name_ + " send-receive");
+  }
+  return exchange_->all_to_all(member, input, output, bytes);
+}
+
 Task NcclCollectives::broadcast(int member, int root, std::uint64_t buffer, std::uint64_t bytes) {
   return rings_->broadcast(member, root, buffer, bytes);
 }
@@ -178,7 +187,8 @@ Group* NcclCollectives::switches(NcclAlgorithm algorithm) {
 
 Algorithm nccl_algorithm() {
   return {.name = std::string(NcclConfig::kAlgorithm),
-          .doc = "rings, trees or switches and a protocol, as NCCL would choose",
+          .doc = "rings, trees or switches and a protocol, as NCCL would choose; sends and receives for an AllToAll",
+          .operations = {Operation::kAllgather, Operation::kReduceScatter, Operation::kAllReduce, Operation::kAllToAll},
           .config = NcclConfig(),
           .config_doc = "What nccl may choose beside rings and trees",
           .make = [](GroupSite& site) { return std::make_unique<NcclCollectives>(site); }};

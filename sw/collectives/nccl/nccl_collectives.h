@@ -10,6 +10,7 @@
 #include "hw/core/fields.h"
 #include "sw/collectives/algorithm.h"
 #include "sw/collectives/in_network/two_level.h"
+#include "sw/collectives/nccl/exchange.h"
 #include "sw/collectives/nccl/nccl_choice.h"
 #include "sw/collectives/pat/pat_group.h"
 #include "sw/collectives/ring/ring_group.h"
@@ -44,7 +45,8 @@ struct NcclConfig {
 };
 
 /// Rings, trees, the switches or PAT, whatever NCCL's cost model says for a collective of so many bytes, in the
-/// protocol that it says. All but rings is made when it is first used, since it takes memory.
+/// protocol that it says; for AllToAlls, sends and receives (exchange.h). All but rings is made when it is first used,
+/// since it takes memory.
 class NcclCollectives final : public Group {
  public:
   explicit NcclCollectives(const GroupSite& site);
@@ -57,6 +59,7 @@ class NcclCollectives final : public Group {
   firmware::Task reduce_scatter(int member, std::uint64_t input, std::uint64_t output, BlockMap blocks,
                                 ElementType type) override;
   firmware::Task all_reduce(int member, std::uint64_t buffer, std::uint64_t bytes, ElementType type) override;
+  firmware::Task all_to_all(int member, std::uint64_t input, std::uint64_t output, std::uint64_t bytes) override;
   firmware::Task broadcast(int member, int root, std::uint64_t buffer, std::uint64_t bytes) override;
 
  private:
@@ -86,6 +89,7 @@ class NcclCollectives final : public Group {
   LateTrees trees_;
   std::unique_ptr<Group> switches_;
   std::unique_ptr<PatGroup> pat_;
+  std::unique_ptr<Exchange> exchange_;
 };
 
 }  // namespace weft::collectives
