@@ -83,8 +83,17 @@ CongestionScheme dcqcn_scheme() {
   scheme.config = RateControl::Config();
   scheme.config_doc = "Rate control of queue pairs through congested switches";
   scheme.check = [](const AnyConfig& own, const std::string& path) {
-    const double g = own.as<RateControl::Config>().g;
+    const auto& config = own.as<RateControl::Config>();
+    const double g = config.g;
     if (!(g >= 0 && g <= 1)) throw ConfigError(path + ".g", "expected a share from 0 to 1, got " + to_text(g));
+    const auto check_least = [&path](const char* field, auto value, auto least) {
+      if (value.count() == 0 || value >= least) return;
+      throw ConfigError(path + field, "expected at least " + to_text(least) + ", or 0, got " + to_text(value));
+    };
+    check_least(".rate_ai", config.rate_ai, Rate(1'000));
+    check_least(".rate_hai", config.rate_hai, Rate(1'000));
+    check_least(".minimum", config.minimum, Rate(1'000'000));
+    check_least(".byte_counter", config.byte_counter, Bytes(1'000));
   };
   scheme.notifies = [](const AnyConfig& own) { return own.as<RateControl::Config>().cnp_interval; };
   scheme.make = [](const CongestionSite& site) {

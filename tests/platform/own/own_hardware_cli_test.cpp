@@ -265,7 +265,7 @@ TEST_F(OwnHardwareCli, DescribeAndSchemaHaveThem) {
   for (const char* text :
        {"| one of stream, bank, open-page | `\"stream\"` |", "open-page: in order, with a row open in each bank |",
         "| `accelerator.hbm.open_page.banks` | integer | `32` | 1 to 4096 | Rows lie in the banks in turn |",
-        "| one of none, dcqcn, my-window | `\"none\"` |", "| one of model, my-nic | `\"model\"` |",
+        "| one of none, dcqcn, dctcp, swift, hpcc, my-window | `\"none\"` |", "| one of model, my-nic | `\"model\"` |",
         "| `nic.my_nic.firmware` | time | `\"500ns\"` |", "| one of model, fifo | `\"model\"` |",
         "| `fabric.switch.fifo.lookup` | time | `\"300ns\"` |", "flash: flash that all share |",
         "| `remote_memory.flash.dies` | integer | `64` | 1 to 65536 | Pages lie in the dies in turn |",

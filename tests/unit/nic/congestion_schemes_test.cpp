@@ -434,7 +434,7 @@ TEST_P(Schemes, LiveWithLosses) {
 }
 
 /// A switch with little memory drops most of what eight senders begin with, and hardly anything later. Without
-/// congestion control it goes on dropping, and some senders are not done in ten times as long.
+/// congestion control it goes on dropping.
 TEST_P(Schemes, LiveWithALossySwitch) {
   constexpr std::uint64_t kBytes = 8 << 20;
   const auto run = [](const std::string& scheme, bool ends) {

@@ -98,6 +98,19 @@ TEST(RateControl, ComesBackInTheSameTimeAtAnyRate) {
   EXPECT_EQ(kept.rate(), 1_Gbps);
 }
 
+TEST(RateControl, RefusesRatesThatWouldNeverComeBack) {
+  const CongestionScheme scheme = dcqcn_scheme();
+  RateControl::Config config;
+  EXPECT_NO_THROW(scheme.check(config, "nic.dcqcn"));
+  config.minimum = Rate(999'999);
+  try {
+    scheme.check(config, "nic.dcqcn");
+    ADD_FAILURE() << "it has been taken";
+  } catch (const ConfigError& error) {
+    EXPECT_STREQ(error.what(), "nic.dcqcn.minimum: expected at least 1Mbps, or 0, got 999999bps");
+  }
+}
+
 // --- In network interfaces ---
 
 /// Ends on links of 40 Gb/s, of which the last has a slower way in that marks what has to wait.
