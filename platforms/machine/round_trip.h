@@ -32,8 +32,8 @@ struct RoundTrip {
 };
 
 /// Makes what congestion control needs of a network fit it, if the interface controls congestion: the round trip that
-/// the interface counts on, with `memory` as the time of a read, and switches that measure load where its scheme follows
-/// that. Before the network is built.
+/// the interface counts on, with `memory` as the time of a read, and switches that measure load where its scheme
+/// follows that. Before the network is built.
 void fit_congestion(nic::NicConfig& config, fabric::Plan& plan, Time memory);
 
 /// Throws ConfigError for an `ack_timeout` whose repeats are all over before any answer of the farthest end can be

@@ -53,9 +53,9 @@ struct SwitchModel {
   /// Fields of `fabric.switch` that it does not follow: if a user sets them, a remark says so.
   std::vector<std::string> ignores = {};
 
-  bool groups = false;       ///< it multicasts, and reduces if it has an engine
-  bool reroutes = false;     ///< its routes may change in the run
-  bool credits_only = true;  ///< its inputs have no PFC, and drop nothing
+  bool groups = false;         ///< it multicasts, and reduces if it has an engine
+  bool reroutes = false;       ///< its routes may change in the run
+  bool credits_only = true;    ///< its inputs have no PFC, and drop nothing
   bool measures_load = false;  ///< follows Switch::Config::load_window
   /// Nothing in it goes on by itself, so that steps of training repeat themselves and `steady` may leave some out.
   bool repeats = false;

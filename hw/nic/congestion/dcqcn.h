@@ -48,8 +48,8 @@ class RateControl final : public CongestionControl {
       visit("timer", timer, "Time from one increase to the next", Range{1'000'000, 1'000'000'000'000});
       visit("alpha_timer", alpha_timer, "Time without notification after which alpha decays",
             Range{1'000'000, 1'000'000'000'000});
-      visit("byte_counter", byte_counter,
-            "Bytes sent from one increase to the next; 0B: what the link carries in 2 ms", Range{0, 1LL << 40});
+      visit("byte_counter", byte_counter, "Bytes sent from one increase to the next; 0B: what the link carries in 2 ms",
+            Range{0, 1LL << 40});
       visit("fast_recovery", fast_recovery, "Increases half way to the target before the target itself is raised",
             Range{1, 1'000});
     }

@@ -19,9 +19,7 @@ constexpr double kScaledTo = 100;
 }  // namespace
 
 DelayWindow::DelayWindow(const CongestionSite& site)
-    : config_(site.config<Config>()),
-      packet_(static_cast<double>(site.packet.count())),
-      round_trip_(site.round_trip) {
+    : config_(site.config<Config>()), packet_(static_cast<double>(site.packet.count())), round_trip_(site.round_trip) {
   constexpr std::int64_t kQueued = 8;
   if (config_.queueing == Time()) {
     config_.queueing = std::max(kQueued * transfer_time(site.packet, site.line), site.round_trip / 2);

@@ -254,10 +254,9 @@ BenchConfig listening(Rate rate) {
              .doc = "for tests",
              .config = ListenerConfig(),
              .acknowledges = true,
-             .make =
-                 [](const CongestionSite& of) {
-                   return std::make_unique<Listener>(of.config<ListenerConfig>().rate);
-                 }});
+             .make = [](const CongestionSite& of) {
+               return std::make_unique<Listener>(of.config<ListenerConfig>().rate);
+             }});
   }
   told() = {};
   test::fresh_kernel();

@@ -145,8 +145,8 @@ TEST_F(EdgesCli, CongestionControlByMarksAsksForMarks) {
                               "follows packets that switches mark; such as min and max of "),
             std::string::npos)
       << unmarked.err;
-  for (const char* scheme : {"dctcp --set fabric.switch.marking.min=64KiB --set fabric.switch.marking.max=64KiB",
-                             "swift", "hpcc"}) {
+  for (const char* scheme :
+       {"dctcp --set fabric.switch.marking.min=64KiB --set fabric.switch.marking.max=64KiB", "swift", "hpcc"}) {
     const Ran ran = weft(command + "--set nic.congestion=" + scheme);
     EXPECT_EQ(ran.code, 0) << ran.err;
     EXPECT_EQ(json::parse(ran.out)["without_effect"], json::array()) << scheme;
