@@ -219,16 +219,20 @@ int run(const StudyOptions& options, const Arguments& app) {
     }
   }
   if (action == "--group-by") {
-    show(rows, [&](const auto& some) { return study::grouped(some, options.group_by); }, options);
+    show(
+        rows, [&](const auto& some) { return study::grouped(some, options.group_by); }, options);
   } else if (action == "--best") {
-    show(rows,
-         [&](const auto& some) { return study::chosen_points(some, study::best_first(some, goals.front()), goals); },
-         options);
+    show(
+        rows,
+        [&](const auto& some) { return study::chosen_points(some, study::best_first(some, goals.front()), goals); },
+        options);
   } else if (action == "--pareto") {
-    show(rows, [&](const auto& some) { return study::chosen_points(some, study::pareto_front(some, goals), goals); },
-         options);
+    show(
+        rows, [&](const auto& some) { return study::chosen_points(some, study::pareto_front(some, goals), goals); },
+        options);
   } else if (action == "--sensitivity") {
-    show(rows, [&](const auto& some) { return study::sensitivity(some, goals.front().metric, about); }, options);
+    show(
+        rows, [&](const auto& some) { return study::sensitivity(some, goals.front().metric, about); }, options);
   } else {
     if (!options.json) print(headline(database.study(), rows, left_out));
     show_overview(rows, options, about);
@@ -243,8 +247,10 @@ Command study_command(const Arguments& parent) {
   const Arguments app = parent.add_subcommand("study", "Shows what the points of weft sweep say");
   app.add_option("database", options->database, "The database of a study").required().type_name("FILE");
   app.add_option("--group-by", options->group_by, "A line for each value of this parameter").type_name("PARAMETER");
-  app.add_option("--best", options->best, "Points, those first that are best in this metric, of which rates are best when largest and all else when "
-                 "least: time, busbw, points:max, tokens_per_s:min")
+  app.add_option(
+         "--best", options->best,
+         "Points, those first that are best in this metric, of which rates are best when largest and all else when "
+         "least: time, busbw, points:max, tokens_per_s:min")
       .type_name("METRIC");
   app.add_option("--pareto", options->pareto,
                  "Points than which no other is better in one of these metrics and no worse in the rest: time,cost")

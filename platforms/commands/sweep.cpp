@@ -91,7 +91,8 @@ void check(const study::Study& of, const Made& made) {
     for (const study::Point& point : points) {
       study::Assignments values = point.values;
       std::erase_if(values, [&of](const auto& value) {
-        return std::any_of(of.derived.begin(), of.derived.end(), [&](const auto& each) { return each.first == value.first; });
+        return std::any_of(of.derived.begin(), of.derived.end(),
+                           [&](const auto& each) { return each.first == value.first; });
       });
       if (std::optional<study::Point> made_anew = maker.make(values)) own.push_back(std::move(*made_anew));
     }

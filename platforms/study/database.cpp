@@ -213,9 +213,10 @@ void Database::check(const std::string& study) {
     throw UsageError(file_ + ": expected a database of weft sweep, got one of another program");
   }
   if (const std::int64_t schema = number("user_version"); schema != kSchema) {
-    throw UsageError(fmt::format("{}: expected a database of schema {}, got one of schema {}, which {} Weft made; weft "
-                                 "sweep STUDY --db FILE makes a new one",
-                                 file_, kSchema, schema, schema < kSchema ? "an earlier" : "a later"));
+    throw UsageError(
+        fmt::format("{}: expected a database of schema {}, got one of schema {}, which {} Weft made; weft "
+                    "sweep STUDY --db FILE makes a new one",
+                    file_, kSchema, schema, schema < kSchema ? "an earlier" : "a later"));
   }
   Statement name(*this, "SELECT name FROM study");
   if (name.step()) study_ = name.text(0);

@@ -21,21 +21,32 @@ namespace {
 using Names = std::set<std::string>;
 
 /// Members of a result that a study keeps.
-const Names kRows = {"weft",  "platform", "workload", "op",       "type",   "ranks", "algorithm", "remark", "without_effect",
-                     "links", "counters", "warnings", "events",   "hops",   "rows",  "digest",    "simulated_us"};
+const Names kRows = {"weft",      "platform", "workload",       "op",     "type",        "ranks",
+                     "algorithm", "remark",   "without_effect", "links",  "counters",    "warnings",
+                     "events",    "hops",     "rows",           "digest", "simulated_us"};
 const Names kRow = {"bytes",       "time_us", "algbw", "busbw",     "host_busy_us", "wrong",  "algorithm",
                     "dpa_busy_us", "busy",    "binds", "multicast", "phases",       "traffic"};
-const Names kRun = {"weft",   "platform", "description", "file",     "workload", "accelerators", "simulated_us",
-                    "wrong",  "links",    "memory",      "counters", "roofline", "energy",       "prepared",
-                    "remarks", "simulator", "warnings",  "without_effect"};
-const Names kSpeed = {"step_time_us", "steps_us", "tokens_per_s_per_gpu", "tflops_per_gpu", "mfu", "mfu_percent",
-                      "executed_tflops_per_gpu", "accelerator_memory_bytes", "remote_memory_bytes", "steady"};
-const Names kGraph = {"first_finish_ns", "last_finish_ns", "finish_ns", "nodes", "collectives", "messages",
-                      "breakdown_us", "collectives_of_rank_0", "memory_transfers"};
-const Names kKfac = {"step_time_us", "steps_us", "steps_shown", "steps_left_out", "samples_per_s", "breakdown_us",
-                     "factors", "gradient_messages", "factor_messages", "communicated_tensors", "delayed_messages",
-                     "rest_us", "density", "activation_bytes", "allocated_activation_bytes", "profile", "inversions",
-                     "inverting_us", "messages", "losses", "compared"};
+const Names kRun = {"weft",         "platform", "description", "file",      "workload", "accelerators",
+                    "simulated_us", "wrong",    "links",       "memory",    "counters", "roofline",
+                    "energy",       "prepared", "remarks",     "simulator", "warnings", "without_effect"};
+const Names kSpeed = {"step_time_us",
+                      "steps_us",
+                      "tokens_per_s_per_gpu",
+                      "tflops_per_gpu",
+                      "mfu",
+                      "mfu_percent",
+                      "executed_tflops_per_gpu",
+                      "accelerator_memory_bytes",
+                      "remote_memory_bytes",
+                      "steady"};
+const Names kGraph = {"first_finish_ns", "last_finish_ns",        "finish_ns",       "nodes", "collectives", "messages",
+                      "breakdown_us",    "collectives_of_rank_0", "memory_transfers"};
+const Names kKfac = {
+    "step_time_us",     "steps_us",   "steps_shown",       "steps_left_out",   "samples_per_s",
+    "breakdown_us",     "factors",    "gradient_messages", "factor_messages",  "communicated_tensors",
+    "delayed_messages", "rest_us",    "density",           "activation_bytes", "allocated_activation_bytes",
+    "profile",          "inversions", "inverting_us",      "messages",         "losses",
+    "compared"};
 
 /// Names of the first level; none where they are not known.
 std::optional<Names> names_of_result(ReadTask& task, bool has_why) {
@@ -110,19 +121,22 @@ class MetricCheck {
            !has_operator(keys);
   }
   static bool has_operator(const std::vector<std::string>& keys) {
-    return std::any_of(keys.begin(), keys.end(),
-                       [](const std::string& key) { return key != "*" && key.find_first_of("+*/^()<>=") != std::string::npos; });
+    return std::any_of(keys.begin(), keys.end(), [](const std::string& key) {
+      return key != "*" && key.find_first_of("+*/^()<>=") != std::string::npos;
+    });
   }
 
   void check_path(const std::string& name, const std::vector<std::string>& keys) const {
     if (!task_.collective() || keys.front() != "rows") return;
-    const std::string rows = "rows.N." + platforms::join(std::vector<std::string>{kRow.begin(), kRow.end()}, ", rows.N.");
+    const std::string rows =
+        "rows.N." + platforms::join(std::vector<std::string>{kRow.begin(), kRow.end()}, ", rows.N.");
     const std::string got = platforms::in_quotes(platforms::join(keys, "."));
     if (keys.size() < 3) fail(name, "a path to a number or a text, one of " + rows, got);
     const std::optional<std::uint64_t> row = platforms::whole_number(keys[1]);
     const std::size_t count = task_.collective()->sizes.size();
     if (keys[1] != "*" && (!row || *row >= count)) {
-      fail(name, "a row from rows.0 to rows." + std::to_string(count - 1) + ", or rows.* within max(), min(), sum() or avg()",
+      fail(name,
+           "a row from rows.0 to rows." + std::to_string(count - 1) + ", or rows.* within max(), min(), sum() or avg()",
            got);
     }
     if (!kRow.contains(keys[2])) fail(name, "one of " + rows, got);

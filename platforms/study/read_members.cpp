@@ -32,9 +32,8 @@ Expression read_expression(const Node& node) {
 }
 
 const std::vector<std::string>& reserved_names() {
-  static const std::vector<std::string> kNames = {"key",     "status", "error",  "digest",     "version",
-                                                  "wall_s",  "user_s", "points", "peak_bytes", "current",
-                                                  "fidelity"};
+  static const std::vector<std::string> kNames = {"key",    "status", "error",      "digest",  "version", "wall_s",
+                                                  "user_s", "points", "peak_bytes", "current", "fidelity"};
   return kNames;
 }
 

@@ -256,12 +256,12 @@ std::vector<NcclRow> rows_of(const json& report) {
 
 std::string contradiction(const NcclRow& row) {
   static const std::map<std::string, std::uint64_t> kSizes = {
-      {"int8", 1},   {"uint8", 1}, {"char", 1},  {"fp8_e4m3", 1}, {"fp8_e5m2", 1}, {"f8e4m3", 1}, {"f8e5m2", 1},
-      {"half", 2},   {"bfloat16", 2}, {"float", 4}, {"int32", 4},    {"uint32", 4},   {"int", 4},    {"double", 8},
-      {"int64", 8},  {"uint64", 8}};
+      {"int8", 1},   {"uint8", 1},  {"char", 1},     {"fp8_e4m3", 1}, {"fp8_e5m2", 1}, {"f8e4m3", 1},
+      {"f8e5m2", 1}, {"half", 2},   {"bfloat16", 2}, {"float", 4},    {"int32", 4},    {"uint32", 4},
+      {"int", 4},    {"double", 8}, {"int64", 8},    {"uint64", 8}};
   // Of the algbw that goes over a link.
-  static const std::map<std::string, double> kShares = {{"all_reduce", 2},     {"all_gather", 1}, {"reduce_scatter", 1},
-                                                        {"alltoall", 1},       {"gather", 1},     {"scatter", 1}};
+  static const std::map<std::string, double> kShares = {{"all_reduce", 2}, {"all_gather", 1}, {"reduce_scatter", 1},
+                                                        {"alltoall", 1},   {"gather", 1},     {"scatter", 1}};
   constexpr double kRounding = 0.02;
   constexpr double kLastDigit = 0.01;
   const auto differ = [](double one, double other) {
@@ -291,8 +291,8 @@ std::string contradiction(const NcclRow& row) {
     }
     const double over_links = algbw.value_or(expected) * share;
     if (share < 0 || !busbw || !differ(*busbw, over_links)) return std::string();
-    return fmt::format("a busbw{} of {:.4g} GB/s, which is {:.4g} of the algbw with {} ranks, got {}", where, over_links,
-                       share, row.ranks, *busbw);
+    return fmt::format("a busbw{} of {:.4g} GB/s, which is {:.4g} of the algbw with {} ranks, got {}", where,
+                       over_links, share, row.ranks, *busbw);
   };
   std::string text = of_one("", row.time_us, row.algbw, row.busbw);
   if (text.empty() && row.in_place_us && *row.in_place_us > 0) {

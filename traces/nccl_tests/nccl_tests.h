@@ -24,7 +24,7 @@ struct NcclRow {
   std::string test;  ///< "all_reduce", of all_reduce_perf; empty where the file does not say
   int ranks = 0;     ///< of the communicator; 0 where the file does not say
   std::uint64_t bytes = 0;
-  std::string type;  ///< "float"
+  std::string type;                    ///< "float"
   std::optional<std::uint64_t> count;  ///< elements, as it stands there
   double time_us = 0;
   std::optional<double> algbw;  ///< GB/s

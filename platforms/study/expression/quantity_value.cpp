@@ -5,9 +5,9 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <stdexcept>
 #include <string>
 #include <type_traits>
-#include <stdexcept>
 
 #include "hw/core/power.h"
 #include "hw/core/quantity.h"
@@ -85,11 +85,11 @@ json round_like(const json& example, double number, bool down) {
   const double counts = std::abs(number) * (kind == nullptr ? 1 : kind->counts);
   if (counts == 0 || example.is_boolean()) return value_like(example, number);
   constexpr int kDigits = 4;
-  constexpr double kParts = 256;    // of a power of two
-  constexpr double kElement = 4;    // bytes, the largest that a collective has
+  constexpr double kParts = 256;  // of a power of two
+  constexpr double kElement = 4;  // bytes, the largest that a collective has
   constexpr double kKibi = 1024;
   constexpr double kSmall = 64 * kKibi;
-  constexpr double kSlack = 1e-9;   // of what is computed
+  constexpr double kSlack = 1e-9;  // of what is computed
   const auto rounded_to = [&](double value) { return down ? std::floor(value * (1 + kSlack)) : std::round(value); };
   const double sign = number < 0 ? -1 : 1;
   if (kind != nullptr && kind->is_binary) {

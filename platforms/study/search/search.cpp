@@ -141,9 +141,7 @@ class Step {
   }
 
  private:
-  void add(const Dealt& more) {
-    dealt_.add(more);
-  }
+  void add(const Dealt& more) { dealt_.add(more); }
 
   [[nodiscard]] std::vector<double> cost(const std::optional<Point>& point) {
     const Search& search = *study_.search;

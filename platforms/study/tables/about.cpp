@@ -13,10 +13,11 @@ using nlohmann::ordered_json;
 namespace {
 
 constexpr std::array<std::string_view, 16> kLargest = {
-    "busbw",      "algbw", "bw",     "bandwidth", "throughput",  "goodput",    "rate", "speed",
+    "busbw",      "algbw", "bw",     "bandwidth", "throughput",  "goodput",     "rate", "speed",
     "efficiency", "mfu",   "tflops", "speedup",   "utilisation", "utilization", "gbps", "performance"};
 /// A count of anything for one of these is a rate, or an efficiency.
-constexpr std::array<std::string_view, 10> kFor = {"s", "sec", "second", "us", "ms", "j", "joule", "w", "watt", "dollar"};
+constexpr std::array<std::string_view, 10> kFor = {"s", "sec",   "second", "us",   "ms",
+                                                   "j", "joule", "w",      "watt", "dollar"};
 
 bool is_path(const std::string& text) {
   return std::all_of(text.begin(), text.end(),

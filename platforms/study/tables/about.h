@@ -23,8 +23,8 @@ struct About {
 /// Of null it is empty.
 [[nodiscard]] About about_of(const nlohmann::ordered_json& stored);
 
-/// Whether a metric is best where it is largest, which rates are and times, energies and prices are not. Its path in the
-/// result says so or, of an expression, its own name: "busbw", "tokens_per_s", "utilisation".
+/// Whether a metric is best where it is largest, which rates are and times, energies and prices are not. Its path in
+/// the result says so or, of an expression, its own name: "busbw", "tokens_per_s", "utilisation".
 [[nodiscard]] bool is_best_when_largest(const About& about, const std::string& metric);
 
 }  // namespace weft::study

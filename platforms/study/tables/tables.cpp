@@ -209,8 +209,8 @@ Table chosen_points(const std::vector<Row>& rows, const std::vector<Row>& chosen
       return row.is_done && !number_in(row.metrics, goal.metric);
     }));
     if (without == 0) continue;
-    table.notes.push_back(fmt::format("left out, without a value of {}: {}", goal.metric,
-                                      platforms::counted(without, "point")));
+    table.notes.push_back(
+        fmt::format("left out, without a value of {}: {}", goal.metric, platforms::counted(without, "point")));
   }
   return table;
 }

@@ -42,8 +42,8 @@ struct Goal {
 
 /// A row for each point: its key, the parameters that differ, metrics, and, where one failed, its error.
 [[nodiscard]] Table all_points(const std::vector<Row>& rows);
-/// Those that were chosen of `rows` by these goals. Notes say which end of a metric is best, what the same parameters of
-/// all of them are, and how many points have no value.
+/// Those that were chosen of `rows` by these goals. Notes say which end of a metric is best, what the same parameters
+/// of all of them are, and how many points have no value.
 [[nodiscard]] Table chosen_points(const std::vector<Row>& rows, const std::vector<Row>& chosen,
                                   const std::vector<Goal>& goals);
 /// Every column that there is, with keys in full.

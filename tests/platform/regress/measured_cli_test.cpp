@@ -71,7 +71,9 @@ class MeasuredCli : public test::CliTest {
   static std::string row(const std::string& bytes, const std::string& time, const std::string& type = "float") {
     const double algbw = std::atof(bytes.c_str()) / std::max(std::atof(time.c_str()), 1e-3) * 1e-3;
     const std::string rates = std::to_string(algbw) + " " + std::to_string(1.5 * algbw);
-    const std::string count = std::to_string(std::atoi(bytes.c_str()) / (type == "half" ? 2 : type == "double" ? 8 : 4));
+    const std::string count = std::to_string(std::atoi(bytes.c_str()) / (type == "half"     ? 2
+                                                                         : type == "double" ? 8
+                                                                                            : 4));
     return bytes + " " + count + " " + type + " sum -1 " + time + " " + rates + " 0 " + time + " " + rates + " 0\n";
   }
 };
@@ -103,7 +105,8 @@ TEST_F(MeasuredCli, PutsBothSideBySide) {
 /// nccl-tests counts elements that are wrong, out of place and in place, in rows with names and without.
 TEST_F(MeasuredCli, WrongDataAreNoGoodMeasurement) {
   write("m.txt",
-        "4096 1024 float sum -1 50 0.08 0.12 3 50 0.08 0.12 N/A\n8192 2048 float sum -1 50 0.16 0.24 0 50 0.16 0.24 2e-07\n");
+        "4096 1024 float sum -1 50 0.08 0.12 3 50 0.08 0.12 N/A\n8192 2048 float sum -1 50 0.16 0.24 0 50 0.16 0.24 "
+        "2e-07\n");
   json rows = weft_json("collective ../small.json --op all_reduce --measured ../m.txt")["measured"]["rows"];
   EXPECT_EQ(rows[0]["wrong"], 3);
   EXPECT_EQ(rows[0]["verdict"], "measured with wrong data");
@@ -142,8 +145,10 @@ TEST_F(MeasuredCli, RowsThatContradictThemselvesAreReported) {
     const char* line;
     const char* message;
   } kBad[] = {
-      {"4096 1000 float sum -1 50 0.08 0.12 0 50 0.08 0.12 0\n", "expected a count of 1024 elements of float in 4096 B, got 1000"},
-      {"4096 1024 float sum -1 50 0.80 0.12 0 50 0.08 0.12 0\n", "expected an algbw of 0.08192 GB/s, which is 4096 B in 50 us, got 0.8"},
+      {"4096 1000 float sum -1 50 0.08 0.12 0 50 0.08 0.12 0\n",
+       "expected a count of 1024 elements of float in 4096 B, got 1000"},
+      {"4096 1024 float sum -1 50 0.80 0.12 0 50 0.08 0.12 0\n",
+       "expected an algbw of 0.08192 GB/s, which is 4096 B in 50 us, got 0.8"},
       {"4096 1024 float sum -1 50 0.08 0.20 0 50 0.08 0.12 0\n",
        "expected a busbw of 0.12 GB/s, which is 1.5 of the algbw with 4 ranks, got 0.2"},
       {"4096 1024 float sum -1 50 0.08 0.12 0 25 0.08 0.12 0\n",
@@ -157,7 +162,8 @@ TEST_F(MeasuredCli, RowsThatContradictThemselvesAreReported) {
   }
   EXPECT_EQ(told("4096 1024 float sum -1 50 0.08 0.12 0 50 0.08 0.12 0\n").err, "") << "as far as it is printed";
   // Some tests count the elements of a rank.
-  write("m.txt", "# Collective test starting: all_gather_perf\n" + ranks + "4096 256 float none -1 50 0.08 0.06 0 50 0.08 0.06 0\n");
+  write("m.txt", "# Collective test starting: all_gather_perf\n" + ranks +
+                     "4096 256 float none -1 50 0.08 0.06 0 50 0.08 0.06 0\n");
   EXPECT_EQ(weft("collective ../small.json --measured ../m.txt").err, "");
 }
 

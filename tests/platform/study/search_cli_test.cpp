@@ -33,8 +33,10 @@ constexpr const char* kWithoutMpi =
 using SearchCli = test::StudyCli;
 
 /// A grid of 24 x 12 points, of which those with y = 5 are the front: along it one goal falls as the other grows.
+// Each point has a seed of its own: points that differ in x and y alone would be simulated once.
 constexpr const char* kFront = R"({
   "values": {"x": {"from": 0, "to": 23, "steps": 24}, "y": {"from": 0, "to": 11, "steps": 12}},
+  "derived": {"seed": "1 + x + 24 * y"},
   "metrics": {"us": "rows.0.time_us", "one": "x + 1.5 * (y - 5)^2", "other": "23 - x + 1.5 * (y - 5)^2"},
   "search": {"minimise": ["one", "other"], "evaluations": 96, "population": 24, "seed": SEED}
 })";
@@ -65,16 +67,15 @@ TEST_F(SearchCli, FindsAFrontInAThirdOfTheGrid) {
   for (int x = 0; x < 24; ++x) whole.push_back({{"one", x}, {"other", 23 - x}});
   write_study(with_seed(kFront, 1));
   const json told = weft_json("sweep ../s.json --db s.db");
-  // All are one machine.
-  EXPECT_EQ(told["done"], 1);
-  EXPECT_EQ(told["done"].get<int>() + told["equal"].get<int>(), 96);
+  EXPECT_LE(told["done"], 96);
+  EXPECT_EQ(told["equal"], 0);
   const json front = weft_json("study s.db --pareto one,other")["rows"];
   EXPECT_GE(volume(front), 0.95 * volume(whole)) << front;
   // The same search once more finds all that it asks for.
   const std::string before = stored("s.db");
   const json again = weft_json("sweep ../s.json --db s.db");
   EXPECT_EQ(again["done"], 0);
-  EXPECT_EQ(again["before"], 96);
+  EXPECT_EQ(again["before"], told["done"]);
   EXPECT_EQ(stored("s.db"), before);
 }
 

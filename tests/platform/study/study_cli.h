@@ -39,7 +39,8 @@ class StudyCli : public CliTest {
   /// All that is stored but for times that were measured, by key, as any program reads it.
   std::string stored(const std::string& database) {
     return query(database,
-                 "SELECT key, status, parameters, task, base, configuration, result, metrics, error, digest, version, run, current "
+                 "SELECT key, status, parameters, task, base, configuration, result, metrics, error, digest, version, "
+                 "run, current "
                  "FROM points ORDER BY key") +
            query(database, "SELECT * FROM bases");
   }

@@ -68,8 +68,8 @@ TEST_F(StudyTables, GroupsAndSensitivity) {
   EXPECT_GT(lines[0]["us changes by %"], lines[1]["us changes by %"]);
 }
 
-/// Points that a constraint leaves out do not confound what a parameter does: only points are compared that differ in it
-/// alone.
+/// Points that a constraint leaves out do not confound what a parameter does: only points are compared that differ in
+/// it alone.
 TEST_F(StudyTables, SensitivityIsOfMatchedPairs) {
   const json table = weft_json("study s.db --sensitivity price");
   const json lines = table["rows"];
@@ -123,13 +123,15 @@ TEST_F(StudyTables, KnowsWhichEndIsBest) {
   EXPECT_NE(page.find(R"("largest":["speed_of_it","bytes_per_s"])"), std::string::npos);
   if (run("command -v chromium").code != 0) return;
   // The end of each axis that is chosen at first: the time's least, the rate's largest.
-  const Ran ran = run(
-      "timeout 120 chromium --headless --no-sandbox --disable-gpu --virtual-time-budget=2000 --dump-dom "
-      "--user-data-dir=" +
-      (folder_ / "profile").string() + " file://" + (folder_ / "work" / "b.html").string());
+  const Ran ran =
+      run("timeout 120 chromium --headless --no-sandbox --disable-gpu --virtual-time-budget=2000 --dump-dom "
+          "--user-data-dir=" +
+          (folder_ / "profile").string() + " file://" + (folder_ / "work" / "b.html").string());
   EXPECT_NE(ran.out.find(R"(aria-label="which end"><option value="least" selected="">)"), std::string::npos) << ran.err;
-  EXPECT_NE(ran.out.find(R"(aria-label="which end "><option value="least">least is best</option><option value="most" selected="">)"),
-            std::string::npos)
+  EXPECT_NE(
+      ran.out.find(
+          R"(aria-label="which end "><option value="least">least is best</option><option value="most" selected="">)"),
+      std::string::npos)
       << ran.err;
 }
 
@@ -139,9 +141,8 @@ TEST_F(StudyTables, SaysWhatIsConstantAndWhatHasNoValue) {
   EXPECT_NE(front.find("\nthe same at all of them: fabric.link.rate 100Gbps, collective.bytes 1MiB, nic connectx-7\n"),
             std::string::npos)
       << front;
-  write_study(
-      R"j({"axes": {"seed": [1, 2]}, "metrics": {"us": "rows.0.time_us", "odd": "1 / (2 - seed)"}})j",
-      "n.json");
+  write_study(R"j({"axes": {"seed": [1, 2]}, "metrics": {"us": "rows.0.time_us", "odd": "1 / (2 - seed)"}})j",
+              "n.json");
   ASSERT_EQ(weft("sweep ../n.json --db n.db").code, 0);
   const json best = weft_json("study n.db --best odd");
   EXPECT_EQ(best["rows"].size(), 1U);
@@ -166,9 +167,10 @@ TEST_F(StudyTables, AnEarlierSchemaIsRefused) {
   query("s.db", "PRAGMA user_version=1");
   const Ran ran = weft("study s.db");
   EXPECT_EQ(ran.code, 2);
-  EXPECT_EQ(ran.err,
-            "weft: s.db: expected a database of schema 2, got one of schema 1, which an earlier Weft made; weft sweep STUDY "
-            "--db FILE makes a new one\n");
+  EXPECT_EQ(
+      ran.err,
+      "weft: s.db: expected a database of schema 2, got one of schema 1, which an earlier Weft made; weft sweep STUDY "
+      "--db FILE makes a new one\n");
 }
 
 TEST_F(StudyTables, WritesCsv) {
@@ -306,20 +308,24 @@ TEST_F(EvaluateCli, LimitsAreOfALine) {
 
 /// As a run does, and once.
 TEST_F(EvaluateCli, SaysWhatIsWithoutEffect) {
-  const std::vector<json> answers = ask("{\"nic.dcqcn.g\": 0.5}\n{\"nic.dcqcn.g\": 0.25}\n",
-                                        "--op all_reduce --metric us=rows.0.time_us");
+  const std::vector<json> answers =
+      ask("{\"nic.dcqcn.g\": 0.5}\n{\"nic.dcqcn.g\": 0.25}\n", "--op all_reduce --metric us=rows.0.time_us");
   EXPECT_EQ(answers.size(), 2U);
   EXPECT_EQ(told_, "weft: warning: line 1: nic.dcqcn.g: without effect: nic.congestion is none\n");
 }
 
 TEST_F(EvaluateCli, RefusesWrongOptions) {
-  expect_refused({"no such path", "evaluate ../small.json --set fabric.link.ratee=1 < /dev/null",
+  expect_refused({"no such path",
+                  "evaluate ../small.json --set fabric.link.ratee=1 < /dev/null",
                   {"--set: fabric.link.ratee: expected a known key, got \"ratee\""}});
-  expect_refused({"no such metric", "evaluate ../small.json --op all_reduce --metric us=rows.0.time < /dev/null",
+  expect_refused({"no such metric",
+                  "evaluate ../small.json --op all_reduce --metric us=rows.0.time < /dev/null",
                   {"--metric: us: expected one of rows.N.algbw,"}});
-  expect_refused({"a name of the answer", "evaluate ../small.json --metric error=simulated_us < /dev/null",
+  expect_refused({"a name of the answer",
+                  "evaluate ../small.json --metric error=simulated_us < /dev/null",
                   {"--metric: expected another name than key, status, error"}});
-  expect_refused({"no such size", "evaluate ../small.json --op all_reduce --bytes 3B < /dev/null",
+  expect_refused({"no such size",
+                  "evaluate ../small.json --op all_reduce --bytes 3B < /dev/null",
                   {"weft: --bytes: expected a multiple of the element's 4 bytes"}});
   expect_refused({"no metric", "evaluate ../small.json --metric x", {"--metric: expected NAME=TEXT, got \"x\""}});
   expect_refused({"no path", "evaluate ../small.json --set =1", {"--set: expected NAME=TEXT"}});

@@ -148,8 +148,9 @@ TEST_F(SweepCli, SaysWhatIsWithoutEffect) {
   EXPECT_NE(idle.find(R"({"because":"nic.congestion is none","field":"nic.dcqcn.g","points":2})"), std::string::npos)
       << idle;
   EXPECT_NE(idle.find(R"("field":"workload)"), std::string::npos) << idle;
-  EXPECT_NE(weft("sweep ../s.json --db s.db").out.find("without effect at 2 points: nic.dcqcn.g (nic.congestion is none)\n"),
-            std::string::npos);
+  EXPECT_NE(
+      weft("sweep ../s.json --db s.db").out.find("without effect at 2 points: nic.dcqcn.g (nic.congestion is none)\n"),
+      std::string::npos);
 }
 
 /// What a study no longer has stays in the database, and out of all that shows the study.
@@ -169,9 +170,11 @@ TEST_F(SweepCli, PointsThatLeaveAStudyAreNotShown) {
   EXPECT_EQ(seeds("--all"), "1234");
   EXPECT_EQ(seeds("--best us").size(), 3U);
   EXPECT_EQ(weft_json("study s.db --all")["rows"][1]["current"], "no");
-  EXPECT_NE(weft("study s.db").out.find(
-                "s: 3 points, 0 of them failed; 1 point that the study no longer has is left out (--all shows it)\n"),
-            std::string::npos);
+  EXPECT_NE(
+      weft("study s.db")
+          .out.find(
+              "s: 3 points, 0 of them failed; 1 point that the study no longer has is left out (--all shows it)\n"),
+      std::string::npos);
   weft("study s.db --csv t.csv --html p.html");
   const std::string csv = test::read_file(folder_ / "work" / "t.csv");
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 4) << csv;
@@ -220,7 +223,8 @@ TEST_F(SweepCli, MistakesAreFoundBeforeAnythingIsSimulated) {
        "s.json: axes.fabric.link.ratee: expected a known key, got \"ratee\""},
       {R"({"set": {"fabric.lnk.rate": "1Gbps"}})", "s.json: set.fabric.lnk.rate: expected a known key, got \"lnk\""},
       {R"({"zip": {"sed": [1, 2]}})", "s.json: zip.sed: expected a known key"},
-      {R"({"random": {"points": 2, "ranges": {"sed": {"from": 1, "to": 9}}}})", "s.json: random.ranges.sed: expected a"},
+      {R"({"random": {"points": 2, "ranges": {"sed": {"from": 1, "to": 9}}}})",
+       "s.json: random.ranges.sed: expected a"},
       {R"({"derived": {"acclerators": "2"}})", "s.json: derived.acclerators: expected a known key"},
       {R"({"axes": {"collective.byte": ["4KiB"]}})", "s.json: axes.collective.byte: expected a known key"},
       {R"({"axes": {"collective.bytes": ["4KiB", "4097B"]}})",
@@ -234,7 +238,8 @@ TEST_F(SweepCli, MistakesAreFoundBeforeAnythingIsSimulated) {
       {R"({"metrics": {"us": "rows.1.time_us"}})", "s.json: metrics.us: expected a row from rows.0 to rows.0"},
       {R"({"metrics": {"us": "row.0.time_us"}})", "s.json: metrics.us: expected an axis, a value, a metric, a field"},
       {R"({"metrics": {"it": "rows"}})", "s.json: metrics.it: expected a path to a number or a text"},
-      {R"({"metrics": {"loop": "loop + 1"}})", "s.json: metrics.loop: expected an expression that does not need its own"},
+      {R"({"metrics": {"loop": "loop + 1"}})",
+       "s.json: metrics.loop: expected an expression that does not need its own"},
       {R"({"metrics": {"x": "1 +"}})", "s.json: metrics.x: expected an expression, got \"1 +\""},
       {R"({"metrics": {"x": "rows.*.time_us"}})", "s.json: metrics.x: expected one value, as of max()"},
       {R"({"collective": null, "metrics": {"x": "enrgy.total_j"}})", "did you mean"},
@@ -242,7 +247,8 @@ TEST_F(SweepCli, MistakesAreFoundBeforeAnythingIsSimulated) {
   };
   for (const auto& bad : kBad) {
     if (std::string(bad.message) == "did you mean") {
-      expect_study_refused(bad.members, "s.json: metrics.x: expected an axis, a value, a metric, a field of the platform");
+      expect_study_refused(bad.members,
+                           "s.json: metrics.x: expected an axis, a value, a metric, a field of the platform");
     } else {
       expect_study_refused(bad.members, bad.message);
     }
@@ -254,7 +260,12 @@ TEST_F(SweepCli, EveryNameOfAResultIsKnown) {
   const auto expect_known = [this](const std::string& members, const std::string& table) {
     write_study(members);
     ASSERT_EQ(weft("sweep ../s.json --db n.db --jobs 1").code, 0);
-    const json names = json::parse("[" + query("n.db", "SELECT group_concat('\"' || key || '\"') FROM (SELECT DISTINCT j.key AS key FROM points p, json_each(p.result" + table + ") j)") + "]");
+    const json names = json::parse("[" +
+                                   query("n.db",
+                                         "SELECT group_concat('\"' || key || '\"') FROM (SELECT DISTINCT j.key AS key "
+                                         "FROM points p, json_each(p.result" +
+                                             table + ") j)") +
+                                   "]");
     EXPECT_GT(names.size(), 9U);
     json study = json::parse(members);
     study["metrics"] = json::object();
@@ -273,7 +284,8 @@ TEST_F(SweepCli, EveryNameOfAResultIsKnown) {
   expect_known("{" + any + "}", "");
   expect_known("{" + any + "}", ", '$.rows[0]'");
   expect_known(R"({"collective": null, "options": {"why": true, "steady": true}, )" + any + "}", "");
-  expect_known(R"({"collective": null, "platform": "resnet50-kfac-64xh100", "set": {"accelerators": 8}, )" + any + "}", "");
+  expect_known(R"({"collective": null, "platform": "resnet50-kfac-64xh100", "set": {"accelerators": 8}, )" + any + "}",
+               "");
 }
 
 /// Sampled quantities are written as people would, and sizes are of whole elements.
@@ -367,7 +379,9 @@ TEST_F(SweepCli, DatabasesOfOthersAreLeftAlone) {
   refused("foreign.db", "one of another program");
   query("s.db", "PRAGMA user_version=7");
   ran = weft("sweep ../s.json --db s.db");
-  EXPECT_NE(ran.err.find("expected a database of schema 2, got one of schema 7, which a later Weft made"), std::string::npos) << ran.err;
+  EXPECT_NE(ran.err.find("expected a database of schema 2, got one of schema 7, which a later Weft made"),
+            std::string::npos)
+      << ran.err;
   ran = weft("sweep ../s.json --db none/s.db");
   EXPECT_EQ(ran.code, 2);
   EXPECT_EQ(ran.err, "weft: none/s.db: cannot be written: No such file or directory\n");
@@ -384,8 +398,8 @@ TEST_F(SweepCli, ADatabaseThatCannotBeWrittenEndsItCleanly) {
   ran = weft("sweep ../s.json --db s.db");
   close(held);
   EXPECT_EQ(ran.code, 2);
-  const std::string self = "s.db: expected a database that nothing else writes, got one that process " +
-                           std::to_string(getpid()) + " (";
+  const std::string self =
+      "s.db: expected a database that nothing else writes, got one that process " + std::to_string(getpid()) + " (";
   EXPECT_NE(ran.err.find(self), std::string::npos) << ran.err;
 }
 
