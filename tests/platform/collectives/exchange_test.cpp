@@ -28,14 +28,14 @@ MachineConfig machine_of(int nodes, int per_node) {
   return config;
 }
 
-struct Turn {
+struct ExchangeTurn {
   std::uint64_t bytes;
   std::uint64_t input = 0;
   std::uint64_t output = 0;
 };
 
-firmware::Task take_turns(Communicator& group, int member, std::vector<Turn> turns) {
-  for (const Turn& turn : turns) co_await group.all_to_all(member, turn.input, turn.output, turn.bytes);
+firmware::Task exchange_in_turn(Communicator& group, int member, std::vector<ExchangeTurn> turns) {
+  for (const ExchangeTurn& turn : turns) co_await group.all_to_all(member, turn.input, turn.output, turn.bytes);
 }
 
 TEST(Exchange, PutsEveryByteInPlaceAndMovesNoneTwice) {
@@ -48,7 +48,7 @@ TEST(Exchange, PutsEveryByteInPlaceAndMovesNoneTwice) {
       Machine machine(config);
       Communicator group(machine.ranks(), config.collectives, "group");
       const int ranks = machine.size();
-      std::vector<Turn> turns;
+      std::vector<ExchangeTurn> turns;
       std::vector<Reference> contents;
       std::int64_t sent = 0;
       for (const std::uint64_t block : {4ULL, 0ULL, 70'000ULL, 300'004ULL}) {
@@ -61,7 +61,7 @@ TEST(Exchange, PutsEveryByteInPlaceAndMovesNoneTwice) {
         sent += static_cast<std::int64_t>(block) * ranks * (ranks - per_node);
       }
       for (int r = 0; r < ranks; ++r) {
-        machine.rank(r).processor->spawn("turns", 0, take_turns(group, r, turns));
+        machine.rank(r).processor->spawn("turns", 0, exchange_in_turn(group, r, turns));
       }
       machine.run();
       std::int64_t received = 0;

@@ -284,6 +284,10 @@ TEST_F(SweepCli, EveryNameOfAResultIsKnown) {
   expect_known("{" + any + "}", "");
   expect_known("{" + any + "}", ", '$.rows[0]'");
   expect_known(R"({"collective": null, "options": {"why": true, "steady": true}, )" + any + "}", "");
+  expect_known(R"({"collective": null, "platform": "llama3-8b-tp8-fsdp8-64xh100", "set": {"accelerators": 16,
+      "workload.parallel": "tp=8,fsdp=2", "workload.batch": 4, "workload.layers": 1}, )" +
+                   any + "}",
+               "");
   expect_known(R"({"collective": null, "platform": "resnet50-kfac-64xh100", "set": {"accelerators": 8}, )" + any + "}",
                "");
 }
