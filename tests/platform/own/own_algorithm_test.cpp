@@ -212,7 +212,7 @@ TEST_F(OwnAlgorithm, RingsDoWhatItHasNot) {
 TEST_F(OwnAlgorithm, RefusesWhatNobodyDoesForIt) {
   const MachineConfig config = machine_of(4, 1, "my-allgather");
   EXPECT_EQ(refusal(config, CollectiveOp::kAllToAll),
-            "collectives.algorithm: expected dimensions or my-all-to-all for an AllToAll, got my-allgather");
+            "collectives.algorithm: expected nccl, dimensions or my-all-to-all for an AllToAll, got my-allgather");
   EXPECT_EQ(refusal(config, CollectiveOp::kGather),
             "collectives.algorithm: expected dimensions for gather, got my-allgather");
   // One that has all three of a training step has no rings beside it.

@@ -86,7 +86,9 @@ TEST(CreditLoop, SegmentsCarryNoMoreThanTheirPacketsWouldAndAllOfAShortLink) {
       const CreditLoop loop(config, config.edges.back().link, 2);
       EXPECT_NEAR(passes(plan, loop.away), said, 0.002) << to_text(propagation) << ' ' << to_text(buffer);
       EXPECT_LE(said, of_packets * 1.05) << to_text(propagation) << ' ' << to_text(buffer);
-      if (propagation == 10_ns) EXPECT_EQ(said, 1) << to_text(buffer);
+      if (propagation == 10_ns) {
+        EXPECT_EQ(said, 1) << to_text(buffer);
+      }
     }
   }
 }
