@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Studies that search, and studies under mpirun.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 
 #include <algorithm>
+#include <chrono>
+#include <csignal>
 #include <fstream>
+#include <thread>
 
 #include "tests/platform/study/study_cli.h"
 
@@ -165,19 +169,34 @@ TEST_F(MpiCli, ADatabaseIsThatOfOneMachine) {
   EXPECT_NE(wrong.err.find("none.json"), std::string::npos) << wrong.err;
 }
 
+/// The dealer, workers, or mpirun itself: mpirun ends the others when one is gone.
 TEST_F(MpiCli, KilledItGoesOn) {
-  write_study(R"({"axes": {"seed": {"from": 1, "to": 40, "steps": 40}}})");
-  ASSERT_EQ(weft("sweep ../s.json --db whole.db").code, 0);
-  mpirun("timeout -s KILL 2", "3 " WEFT_BINARY " sweep ../s.json --db s.db");
-  Ran ran{};
-  // What mpirun had started ends some moments after it.
-  for (int i = 0; i < 50; ++i) {
-    ran = weft("sweep ../s.json --db s.db");
-    if (ran.code == 0) break;
-    run("sleep 0.2");
+  write_study(R"({"axes": {"seed": {"from": 1, "to": 60, "steps": 60}, "nic": ["connectx-7", "connectx-77"]}})");
+  ASSERT_EQ(weft("sweep ../s.json --db whole.db --jobs 2").code, 0);
+  const std::string whole = stored("whole.db");
+  std::srand(static_cast<unsigned>(getpid()));
+  for (int i = 0; i < kills(1); ++i) {
+    SCOPED_TRACE(i);
+    std::filesystem::remove(folder_ / "work" / "s.db");
+    const pid_t all = start({"env", "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "mpirun",
+                             "--oversubscribe", "-n", "3", WEFT_BINARY, "sweep", "../s.json", "--db", "s.db"});
+    std::this_thread::sleep_for(std::chrono::milliseconds(200 + std::rand() % 600));
+    // It ends the others when one is gone.
+    std::vector<pid_t> mine = children_of(all);
+    mine.push_back(all);
+    kill(mine[static_cast<std::size_t>(std::rand()) % mine.size()], SIGKILL);
+    int status = 0;
+    waitpid(all, &status, 0);
+    Ran ran{};
+    // What mpirun had started ends some moments after it.
+    for (int again = 0; again < 50; ++again) {
+      ran = mpirun("timeout 120", "3 " WEFT_BINARY " sweep ../s.json --db s.db");
+      if (ran.code == 0) break;
+      run("sleep 0.2");
+    }
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    EXPECT_EQ(stored("s.db"), whole);
   }
-  EXPECT_EQ(ran.code, 0) << ran.err;
-  EXPECT_EQ(stored("s.db"), stored("whole.db"));
 }
 
 }  // namespace

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <fcntl.h>
 #include <sqlite3.h>
+#include <unistd.h>
 
+#include <cstdlib>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "tests/support/cli.h"
 
@@ -60,6 +65,35 @@ class StudyCli : public CliTest {
     EXPECT_EQ(sqlite3_exec(handle, text.c_str(), add, &all, nullptr), SQLITE_OK) << sqlite3_errmsg(handle);
     sqlite3_close(handle);
     return all;
+  }
+
+  /// Runs a program in the background and without output; its processes are a group.
+  pid_t start(const std::vector<std::string>& words) {
+    const pid_t pid = fork();
+    if (pid != 0) return pid;
+    setpgid(0, 0);
+    if (chdir((folder_ / "work").c_str()) != 0) _exit(127);
+    const int nothing = open("/dev/null", O_RDWR);
+    dup2(nothing, STDOUT_FILENO);
+    dup2(nothing, STDERR_FILENO);
+    std::vector<char*> arguments;
+    for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+    arguments.push_back(nullptr);
+    execvp(arguments.front(), arguments.data());
+    _exit(127);
+  }
+
+  static std::vector<pid_t> children_of(pid_t parent) {
+    std::ifstream list("/proc/" + std::to_string(parent) + "/task/" + std::to_string(parent) + "/children");
+    std::vector<pid_t> children;
+    for (pid_t child = 0; list >> child;) children.push_back(child);
+    return children;
+  }
+
+  /// How often a test kills: `few`, or what WEFT_KILLS says.
+  static int kills(int few) {
+    const char* const rounds = std::getenv("WEFT_KILLS");
+    return rounds == nullptr ? few : std::atoi(rounds);
   }
 };
 

@@ -25,25 +25,7 @@ class SweepCli : public test::StudyCli {
  protected:
   json sweep(const std::string& options = "") { return weft_json("sweep ../s.json --db s.db --jobs 2 " + options); }
 
-  /// In the background; its processes are a group.
-  pid_t start(const std::string& database) {
-    const pid_t pid = fork();
-    if (pid != 0) return pid;
-    setpgid(0, 0);
-    if (chdir((folder_ / "work").c_str()) != 0) _exit(127);
-    const int nothing = open("/dev/null", O_RDWR);
-    dup2(nothing, STDOUT_FILENO);
-    dup2(nothing, STDERR_FILENO);
-    execl(WEFT_BINARY, WEFT_BINARY, "sweep", "../s.json", "--db", database.c_str(), "--jobs", "2", nullptr);
-    _exit(127);
-  }
-
-  static std::vector<pid_t> children_of(pid_t parent) {
-    std::ifstream list("/proc/" + std::to_string(parent) + "/task/" + std::to_string(parent) + "/children");
-    std::vector<pid_t> children;
-    for (pid_t child = 0; list >> child;) children.push_back(child);
-    return children;
-  }
+  pid_t start_sweep() { return start({WEFT_BINARY, "sweep", "../s.json", "--db", "s.db", "--jobs", "2"}); }
 };
 
 TEST_F(SweepCli, PointsAreSimulatedOnce) {
@@ -312,13 +294,11 @@ TEST_F(SweepCli, KilledProcessesLoseNothing) {
   write_study(R"({"axes": {"seed": {"from": 1, "to": 12, "steps": 12}, "nic": ["connectx-7", "connectx-77"]}})");
   ASSERT_EQ(weft("sweep ../s.json --db whole.db --jobs 2").code, 0);
   const std::string whole = stored("whole.db");
-  const char* const rounds = std::getenv("WEFT_KILLS");
-  const int kills = rounds == nullptr ? 2 : std::atoi(rounds);
   std::srand(static_cast<unsigned>(getpid()));
-  for (int i = 0; i < kills; ++i) {
+  for (int i = 0; i < kills(2); ++i) {
     SCOPED_TRACE(i);
     fs::remove(folder_ / "work" / "s.db");
-    const pid_t dealer = start("s.db");
+    const pid_t dealer = start_sweep();
     std::this_thread::sleep_for(std::chrono::milliseconds(50 + std::rand() % 400));
     const bool of_worker = i % 2 == 0;
     if (of_worker) {
@@ -343,7 +323,7 @@ TEST_F(SweepCli, KilledProcessesLoseNothing) {
 
 TEST_F(SweepCli, ASignalKeepsWhatIsDone) {
   write_study(R"({"axes": {"seed": {"from": 1, "to": 400, "steps": 400}}})");
-  const pid_t dealer = start("s.db");
+  const pid_t dealer = start_sweep();
   const auto count = [this] {
     if (!fs::exists(folder_ / "work" / "s.db")) return 0;
     if (query("s.db", "SELECT name FROM sqlite_master WHERE name='points'").empty()) return 0;
