@@ -123,7 +123,7 @@ std::string prepared_text(const Baseline& prepared) {
 int estimate_machine(const RunOptions& options, Platform& platform) {
   MachineRun run(platform);
   const Stopwatch build_watch;
-  Machine& machine = run.build();
+  Machine& machine = run.build(false);
   const double built = build_watch.cpu_seconds();
   const Estimate told = platform.checked([&] {
     run.job().start();

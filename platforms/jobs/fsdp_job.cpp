@@ -141,22 +141,22 @@ class FsdpJob final : public Job {
   [[nodiscard]] std::vector<std::filesystem::path> inputs() const override { return files_of_model(config_.model); }
   [[nodiscard]] std::vector<std::string> remarks() const override { return remarks_; }
 
-  void build(Machine& machine) override {
-    machine_ = &machine;
-    const MachineConfig& config = machine.config();
-    fsdp_ = std::make_unique<schedules::Fsdp>(machine.ranks(), config_, config.collectives,
-                                              config.accelerator.array.compute);
+  void build(Share& share) override {
+    share_ = &share;
+    const MachineConfig& config = share.config();
+    fsdp_ =
+        std::make_unique<schedules::Fsdp>(share.ranks(), config_, config.collectives, config.accelerator.array.compute);
   }
   void record(Probe& probe, int ranks) override { fsdp_->record(probe, ranks); }
   void set_left_out(LeftOut& left_out) override {
     if (!simulates_all().empty()) return;
-    fsdp_->set_steady(machine_->config().steady, {[&left_out](std::size_t mark) { left_out.mark(mark); },
-                                                  [&left_out](std::size_t from, std::size_t to, int times) {
-                                                    left_out.leave_out(from, to, times);
-                                                  }});
+    fsdp_->set_steady(share_->config().steady, {[&left_out](std::size_t mark) { left_out.mark(mark); },
+                                                [&left_out](std::size_t from, std::size_t to, int times) {
+                                                  left_out.leave_out(from, to, times);
+                                                }});
   }
   [[nodiscard]] std::string simulates_all() const override {
-    const MachineConfig& config = machine_->config();
+    const MachineConfig& config = share_->config();
     if (config.data) return "with --data all bytes move";
     if (config_.offload.activations || config_.offload.optimizer) return "with offload all blocks are simulated";
     if (!config.fabric.faults.empty() || !config.scale_up.fabric.faults.empty())
@@ -167,7 +167,7 @@ class FsdpJob final : public Job {
   [[nodiscard]] double progress() const override { return fsdp_->progress(); }
   [[nodiscard]] double received_bytes() const override { return fsdp_->received_bytes(); }
   [[nodiscard]] double simulated_share() const override {
-    const schedules::SteadyConfig& steady = machine_->config().steady;
+    const schedules::SteadyConfig& steady = share_->config().steady;
     return steady.is_on() && !steady.verify && simulates_all().empty() ? fsdp_->share_of_steady() : 1;
   }
   [[nodiscard]] std::function<std::uint64_t(const accelerator::ComputeConfig&)> kernels_on() const override {
@@ -176,7 +176,7 @@ class FsdpJob final : public Job {
   [[nodiscard]] std::vector<IdleFields> idle() const override;
   [[nodiscard]] std::vector<Time> step_ends() const override { return fsdp_->step_ends(); }
   [[nodiscard]] std::string title() const override {
-    return fmt::format("{} on {} accelerators, step {} of {}", fsdp_->plan().model.name, machine_->size(),
+    return fmt::format("{} on {} accelerators, step {} of {}", fsdp_->plan().model.name, share_->size(),
                        fsdp_->result().steps.size(), config_.steps);
   }
   [[nodiscard]] ordered_json workload() const override {
@@ -184,16 +184,16 @@ class FsdpJob final : public Job {
   }
   [[nodiscard]] ordered_json summary() const override {
     const FsdpResult result = fsdp_->result();
-    ordered_json json = to_json(result, speed_of(result, machine_->config()));
-    json["steady"] = to_json(result.left_out, machine_->config().steady);
+    ordered_json json = to_json(result, speed_of(result, share_->config()));
+    json["steady"] = to_json(result.left_out, share_->config().steady);
     json["remarks"] = fsdp_->remarks();
     return json;
   }
   [[nodiscard]] ordered_json finished() const override { return {{"steps_us", to_us(fsdp_->finished())}}; }
   [[nodiscard]] std::string text() const override {
     const FsdpResult result = fsdp_->result();
-    std::string text = to_text(result, speed_of(result, machine_->config()));
-    const schedules::SteadyConfig& steady = machine_->config().steady;
+    std::string text = to_text(result, speed_of(result, share_->config()));
+    const schedules::SteadyConfig& steady = share_->config().steady;
     if (steady.is_on() && simulates_all().empty()) text += to_text(result.left_out, steady);
     for (const std::string& remark : fsdp_->remarks()) text += "\n" + remark + "\n";
     return text;
@@ -201,13 +201,13 @@ class FsdpJob final : public Job {
   [[nodiscard]] std::int64_t wrong() const override { return fsdp_->result().wrong; }
 
  private:
-  [[nodiscard]] int shards() const { return machine_->size() / fsdp_->result().copies; }
+  [[nodiscard]] int shards() const { return share_->size() / fsdp_->result().copies; }
   /// Of all that is planned for a step.
   [[nodiscard]] std::uint64_t digest_of(const FsdpConfig& config, const accelerator::ComputeConfig& compute) const;
 
   FsdpConfig config_;
   std::vector<std::string> remarks_;
-  Machine* machine_ = nullptr;
+  Share* share_ = nullptr;
   std::unique_ptr<schedules::Fsdp> fsdp_;
 };
 
@@ -260,7 +260,7 @@ std::vector<IdleFields> FsdpJob::idle() const {
          constexpr std::string_view kOfPlan[] = {"code", "recompute", "attention", "reshard_after_forward"};
          return std::find(std::begin(kOfPlan), std::end(kOfPlan), field) != std::end(kOfPlan) &&
                 is_indifferent([&](FieldVisitor& visitor) { tried->fields(visitor); }, field,
-                               [&] { return digest_of(*tried, machine_->config().accelerator.array.compute); },
+                               [&] { return digest_of(*tried, share_->config().accelerator.array.compute); },
                                Extremes::kLeftOut);
        }});
   return idle;

@@ -60,7 +60,8 @@ struct TransformerConfig {
 class GraphJob final : public Job {
  public:
   GraphJob(Platform& platform, const schedules::GraphConfig& config) : config_(config) {
-    GraphWorkload read = read_graph_workload(platform.document(), dimensions_of(platform.machine()), Runner::kMachine);
+    GraphWorkload read = read_graph_workload(platform.document(), platform.workload(),
+                                             dimensions_of(platform.machine()), Runner::kMachine);
     traces_ = std::move(read.traces);
     remarks_ = std::move(read.remarks);
     nodes_ = read.nodes;
@@ -74,10 +75,10 @@ class GraphJob final : public Job {
   /// AllToAlls do not, nor any with the library `dimensions`.
   [[nodiscard]] bool follows_algorithm() const override { return false; }
 
-  void build(Machine& machine) override {
-    machine_ = &machine;
-    const MachineConfig& config = machine.config();
-    engine_ = std::make_unique<schedules::GraphEngine>(machine.ranks(), config_, config.collectives,
+  void build(Share& share) override {
+    share_ = &share;
+    const MachineConfig& config = share.config();
+    engine_ = std::make_unique<schedules::GraphEngine>(share.ranks(), config_, config.collectives,
                                                        config.accelerator.array.compute, traces_);
     engine_->set_ends_step(workloads::ends_step);
     if (step_) allocate();
@@ -110,7 +111,7 @@ class GraphJob final : public Job {
   }
   [[nodiscard]] std::vector<Time> step_ends() const override { return engine_->step_ends(); }
   [[nodiscard]] std::string title() const override {
-    return fmt::format("{} on {} accelerators", traces_.source.filename().string(), machine_->size());
+    return fmt::format("{} on {} accelerators", traces_.source.filename().string(), share_->size());
   }
   [[nodiscard]] ordered_json workload() const override {
     if (step_) {
@@ -133,7 +134,7 @@ class GraphJob final : public Job {
                          {"breakdown_us", {{"compute", to_us(busy())}, {"not_computing", to_us(*last - busy())}}},
                          {"collectives_of_rank_0", collective_table(result.of_first)},
                          {"wrong", nullptr}};
-    if (machine_->has_remote_memory()) json["memory_transfers"] = result.transfers;
+    if (share_->machine().has_remote_memory()) json["memory_transfers"] = result.transfers;
     if (step_) {
       const Speed speed = speed_of(*last);
       json["step_time_us"] = speed.step_s * 1e6;
@@ -165,7 +166,7 @@ class GraphJob final : public Job {
     row("nodes", number(result.nodes));
     row("collectives", number(result.collectives));
     row("messages", number(result.messages));
-    if (machine_->has_remote_memory()) row("memory transfers", number(result.transfers));
+    if (share_->machine().has_remote_memory()) row("memory transfers", number(result.transfers));
     if (step_) {
       const Speed speed = speed_of(*last);
       row("step time", number(short_time(*last / step_->config.steps)));
@@ -191,7 +192,7 @@ class GraphJob final : public Job {
   /// A step that was made here has to fit, as FSDP's. All ranks take as much as one, since buffers lie alike on all.
   void allocate() {
     const auto bytes = static_cast<std::uint64_t>(memory_of(largest()));
-    for (firmware::Rank* rank : machine_->ranks()) {
+    for (firmware::Rank* rank : share_->ranks()) {
       try {
         rank->memory.allocate("parameters, gradients, optimizer and activations of a step", bytes);
       } catch (const firmware::OutOfMemory& error) {
@@ -204,16 +205,16 @@ class GraphJob final : public Job {
   /// Of steps that take so long together.
   [[nodiscard]] Speed speed_of(Time span) const {
     const workloads::WorkloadConfig& config = step_->config;
-    const double tokens = static_cast<double>(config.batch) * static_cast<double>(config.sequence) / machine_->size();
+    const double tokens = static_cast<double>(config.batch) * static_cast<double>(config.sequence) / share_->size();
     return weft::platforms::speed_of(span / config.steps, tokens,
                                      models::convention_flops_per_token(config.model, config.sequence, false),
-                                     machine_->config());
+                                     share_->config());
   }
   /// Of a core array, the mean over ranks.
   [[nodiscard]] Time busy() const {
     Time sum;
-    for (int r = 0; r < machine_->size(); ++r) sum += machine_->accelerator(r).counters().busy;
-    return sum / machine_->size();
+    for (int r = 0; r < share_->size(); ++r) sum += share_->accelerator(r).counters().busy;
+    return sum / share_->size();
   }
 
   std::optional<TransformerStep> step_;  ///< none for traces of others
@@ -221,7 +222,7 @@ class GraphJob final : public Job {
   dimensions::Workload traces_;
   std::vector<std::string> remarks_;
   std::uint64_t nodes_ = 0;  ///< of a rank, more or less
-  Machine* machine_ = nullptr;
+  Share* share_ = nullptr;
   std::unique_ptr<schedules::GraphEngine> engine_;
 };
 
@@ -248,7 +249,7 @@ std::vector<IdleFields> GraphJob::idle() const {
   add(engine_->result().transfers == 0, "memories", "nothing was loaded or stored in this run");
   // What says the same is no setting without effect.
   if (config_.library == schedules::Library::kDimensions &&
-      machine_->config().collectives.algorithm != name_of(config_.library)) {
+      share_->config().collectives.algorithm != name_of(config_.library)) {
     idle.push_back({"collectives.algorithm", {}, "workload.library is dimensions", false, {}});
   }
   if (!step_) return idle;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "hw/core/probe.h"
+#include "platforms/jobs/share.h"
 #include "platforms/machine/idle_fields.h"
 #include "platforms/machine/platform.h"
 #include "platforms/results/left_out.h"
@@ -25,7 +26,10 @@ class Job {
   /// Whether all of its collectives are by collectives.algorithm.
   [[nodiscard]] virtual bool follows_algorithm() const { return true; }
   /// Makes its firmware. What it finds wrong in the configuration is thrown as ConfigError or std::length_error.
-  virtual void build(Machine& machine) = 0;
+  virtual void build(Share& share) = 0;
+  /// Called behind build() if it then runs, before anything is recorded: a chance to find out in other processes what
+  /// it needs to know at its end.
+  virtual void prepare_run() {}
   /// Draws what the first `ranks` ranks do, beside what the machine's modules draw.
   virtual void record(Probe& /*probe*/, int /*ranks*/) {}
   /// `begins` is called when a run that prepares itself first (it measures its machine, say) begins what it is for.

@@ -18,7 +18,8 @@ namespace weft::platforms {
   EACH(fsdp)            \
   EACH(kfac)            \
   EACH(transformer)     \
-  EACH(chakra)
+  EACH(chakra)          \
+  EACH(jobs)
 
 #define WEFT_DECLARE(NAME) JobKind NAME##_job();
 WEFT_JOBS(WEFT_DECLARE)

@@ -105,28 +105,28 @@ class KfacJob final : public Job {
   [[nodiscard]] std::vector<fs::path> inputs() const override { return files_of_model(config_.network); }
   [[nodiscard]] std::vector<std::string> remarks() const override { return remarks_; }
 
-  void build(Machine& machine) override {
-    machine_ = &machine;
-    const MachineConfig& config = machine.config();
+  void build(Share& share) override {
+    share_ = &share;
+    const MachineConfig& config = share.config();
     kfac_ = blaming([this] { return "schedule " + config_.algorithm.text(); },
                     [&] {
-                      return std::make_unique<Kfac>(machine.ranks(), config_, config.collectives,
+                      return std::make_unique<Kfac>(share.ranks(), config_, config.collectives,
                                                     config.accelerator.array.compute);
                     });
     if (config_.training.on) {
-      training_ = std::make_unique<schedules::KfacTraining>(*kfac_, machine.ranks());
+      training_ = std::make_unique<schedules::KfacTraining>(*kfac_, share.ranks());
       training_->draw(config.seed);
       kfac_->set_arithmetic(training_->arithmetic());
       return;
     }
     if (!config.data) return;
-    check_ = std::make_unique<schedules::KfacCheck>(*kfac_, machine.ranks());
+    check_ = std::make_unique<schedules::KfacCheck>(*kfac_, share.ranks());
     kfac_->set_arithmetic(check_->arithmetic());
   }
   void record(Probe& probe, int ranks) override { kfac_->record(probe, ranks); }
   void set_begins(std::function<void()> begins) override { kfac_->set_after_profile(std::move(begins)); }
   void set_left_out(LeftOut& left_out) override {
-    if (!config_.skip_equal_steps || !repeats_itself(machine_->config())) return;
+    if (!config_.skip_equal_steps || !repeats_itself(share_->config())) return;
     static_assert(LeftOut::kKept > schedules::KfacStepTimes::kMostSteps);
     kfac_->set_repeats(
         {[&left_out](std::size_t position) { left_out.mark(position); },
@@ -141,7 +141,7 @@ class KfacJob final : public Job {
   [[nodiscard]] std::vector<Time> step_ends() const override { return kfac_->step_ends(); }
   [[nodiscard]] std::string title() const override {
     return fmt::format("{} by {} on {} accelerators, {} samples each, {}", kfac_->plan().network().name, algorithm(),
-                       machine_->size(), kfac_->plan().network().batch, steps_text());
+                       share_->size(), kfac_->plan().network().batch, steps_text());
   }
   [[nodiscard]] ordered_json workload() const override {
     return {{"kind", "kfac"}, {"algorithm", algorithm()}, {"network", kfac_->plan().network().name}};
@@ -162,7 +162,7 @@ class KfacJob final : public Job {
   [[nodiscard]] bool compares_weights() const { return training_ && !config_.schedule().own_weights; }
   [[nodiscard]] std::int64_t compared() const {
     if (!training_) return check_->compared();
-    return models::totals(kfac_->plan().network()).parameters * (machine_->size() - 1);
+    return models::totals(kfac_->plan().network()).parameters * (share_->size() - 1);
   }
   /// Of which steps the table is.
   [[nodiscard]] std::string steps_text() const;
@@ -171,14 +171,14 @@ class KfacJob final : public Job {
 
   KfacConfig config_;
   std::vector<std::string> remarks_;
-  Machine* machine_ = nullptr;
+  Share* share_ = nullptr;
   std::unique_ptr<Kfac> kfac_;
   std::unique_ptr<schedules::KfacCheck> check_;        ///< null where data is off, and where the network is trained
   std::unique_ptr<schedules::KfacTraining> training_;  ///< null where it is not
 };
 
 std::uint64_t KfacJob::digest_on(const accelerator::ComputeConfig& compute) const {
-  const schedules::KfacPlan plan(kfac_->plan().network(), kfac_->config(), compute, machine_->size(), kfac_->layout());
+  const schedules::KfacPlan plan(kfac_->plan().network(), kfac_->config(), compute, share_->size(), kfac_->layout());
   KernelDigest digest;
   const auto add = [&digest](const schedules::KfacStep& step) {
     for (const schedules::KfacStage& stage : step.stages) digest.add(stage.kernels);

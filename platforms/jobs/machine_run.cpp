@@ -18,14 +18,16 @@ MachineRun::MachineRun(Platform& platform) : platform_(platform), job_(make_job(
   platform.document().check_unused();
 }
 
-Machine& MachineRun::build() {
+Machine& MachineRun::build(bool runs) {
   const Stopwatch watch;
   machine_ = &platform_.checked([&]() -> Machine& { return build_machine(platform_.machine()); });
-  platform_.checked([&] { job_->build(*machine_); });
+  share_.emplace(*machine_);
+  platform_.checked([&] { job_->build(*share_); });
   if (platform_.machine().data) {
     require_host_memory(static_cast<double>(machine_->rank(0).memory.used()) * machine_->size());
   }
   build_seconds_ = watch.seconds();
+  if (runs) job_->prepare_run();
   return *machine_;
 }
 

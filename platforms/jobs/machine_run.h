@@ -31,8 +31,8 @@ class MachineRun {
   /// Reads the workload, and has the document report what nobody has read. Throws InputError.
   explicit MachineRun(Platform& platform);
 
-  /// The machine, with the job's firmware.
-  Machine& build();
+  /// The machine, with the job's firmware. `runs`: false of one that is only looked at.
+  Machine& build(bool runs = true);
   /// Whoever wants to see it begin, such as a timeline or waveforms, is bound by then.
   void start();
   /// Throws DeadlockError, what the job has met in its input, and whatever a dispatcher's progress throws. After such
@@ -72,6 +72,7 @@ class MachineRun {
   Platform& platform_;
   std::unique_ptr<Job> job_;
   Machine* machine_ = nullptr;
+  std::optional<Share> share_;
   std::optional<LeftOut> left_out_;
   double build_seconds_ = 0;
   std::optional<Stopwatch> running_;

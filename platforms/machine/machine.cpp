@@ -302,9 +302,9 @@ void Machine::bind_rank(std::size_t i) {
   network_->bind_end(static_cast<std::uint32_t>(i), sockets.out, sockets.in);
 
   firmware::Rank& rank = ranks_[i];
-  rank.index = static_cast<int>(i);
-  rank.node = rank.index / config_.per_node;
-  rank.local = rank.index % config_.per_node;
+  rank.index = rank.place = static_cast<int>(i);
+  rank.node = rank.place / config_.per_node;
+  rank.local = rank.place % config_.per_node;
   rank.processor = &processor;
   rank.scale_out = {&processor, &nic, network_.get(), kNic,
                     std::min(config_.nic.dma_rate, config_.fabric.payload_rate())};

@@ -116,19 +116,34 @@ void require_host_memory(double bytes) {
 
 Platform::Platform(const PlatformOptions& options)
     : by_option_(values_by_option(options)),
-      document_(find_platform(options.platform), options.overrides, Catalogue(), options.patches, by_option_) {
-  const Node root = document_.root();
-  name_ = read_name(document_, root);
+      document_(std::make_shared<Document>(find_platform(options.platform), options.overrides, Catalogue(),
+                                           options.patches, by_option_)),
+      workload_(document_->root().child("workload")) {
+  const Node root = document_->root();
+  name_ = read_name(*document_, root);
   description_ = root.get<std::string>("description", "");
   root.read(machine_);
   machine_.data = options.data;
   machine_.why = options.why;
 }
 
+Platform::Platform(const Platform& whole, Node workload, MachineConfig share)
+    : document_(whole.document_),
+      workload_(std::move(workload)),
+      name_(whole.name_),
+      description_(whole.description_),
+      machine_(std::move(share)) {}
+
+std::string Platform::path_of(const std::string& path) const {
+  constexpr std::string_view kWorkload = "workload";
+  const bool is_there = path == kWorkload || path.starts_with(std::string(kWorkload) + ".");
+  return is_there ? workload_.path() + path.substr(kWorkload.size()) : path;
+}
+
 std::vector<IdleFields> Platform::replaced() const {
   std::vector<IdleFields> fields;
   for (const auto& [path, value, option] : by_option_) {
-    if (document_.is_set_again(path)) fields.push_back({path, {}, option + " stands in its place", false, {}});
+    if (document_->is_set_again(path)) fields.push_back({path, {}, option + " stands in its place", false, {}});
   }
   return fields;
 }
@@ -151,7 +166,7 @@ UsageError Platform::memory_error(const std::length_error& error) const {
   const auto* full = dynamic_cast<const firmware::OutOfMemory*>(&error);
   const bool has_path = full != nullptr && !full->path().empty();
   const ConfigError config(has_path ? full->path() : "accelerator.hbm.capacity", "a memory that holds what runs on it");
-  return UsageError(std::string(document_.explain(config).what()) + ": " + error.what());
+  return UsageError(std::string(document_->explain(config).what()) + ": " + error.what());
 }
 
 }  // namespace weft::platforms

@@ -4,6 +4,7 @@
 #include <array>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <stdexcept>
@@ -79,33 +80,49 @@ class Platform {
  public:
   /// Throws InputError.
   explicit Platform(const PlatformOptions& options);
+  /// As one of several jobs of a platform sees it: with a workload of its own, on its share of the machine.
+  Platform(const Platform& whole, Node workload, MachineConfig share);
 
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] const std::string& description() const { return description_; }
   [[nodiscard]] const MachineConfig& machine() const { return machine_; }
-  Document& document() { return document_; }
-  Node workload() { return document_.root().child("workload"); }
+  Document& document() { return *document_; }
+  [[nodiscard]] Node workload() const { return workload_; }
   /// For commands that bring their own work: whatever the file says about its workload is not looked at.
   void ignore_workload() { static_cast<void>(workload().raw()); }
+
+  /// Where a field is that modules know by such a path: one of `workload` is in workload().
+  [[nodiscard]] std::string path_of(const std::string& path) const;
 
   /// Fields that --set or a patch gives and an option replaces.
   [[nodiscard]] std::vector<IdleFields> replaced() const;
 
-  /// checked_against() this file, where a memory may be too small, too.
+  /// checked_against() this file, where a memory may be too small, too. What is wrong in `workload` is in workload().
   template <typename Action>
   auto checked(Action&& action) -> decltype(action()) {
     try {
-      return checked_against(document_, std::forward<Action>(action));
+      return checked_against(*document_, [&]() -> decltype(auto) { return in_workload(std::forward<Action>(action)); });
     } catch (const std::length_error& error) {
       throw memory_error(error);
     }
   }
 
  private:
+  template <typename Action>
+  auto in_workload(Action&& action) -> decltype(action()) {
+    try {
+      return std::forward<Action>(action)();
+    } catch (const accelerator::KernelOverflow& error) {
+      throw accelerator::KernelOverflow(path_of(error.path()), error.expected());
+    } catch (const ConfigError& error) {
+      throw ConfigError(path_of(error.path()), error.expected());
+    }
+  }
   [[nodiscard]] UsageError memory_error(const std::length_error& error) const;
 
   std::vector<OptionValue> by_option_;
-  Document document_;
+  std::shared_ptr<Document> document_;
+  Node workload_;
   std::string name_;
   std::string description_;
   MachineConfig machine_;

@@ -49,7 +49,8 @@ Communicator::Communicator(std::vector<Rank*> ranks, const Config& config, std::
   // Ranks may be members of other groups, each of its own, which have staging memory as well.
   firmware::align_memory(ranks_);
   if (Causes* const causes = ranks_.front()->processor->dispatcher().causes(); causes != nullptr) {
-    watch_ = std::make_unique<Watch>(ranks_, name_, *causes);
+    const std::string& owner = ranks_.front()->processor->owner();
+    watch_ = std::make_unique<Watch>(ranks_, owner.empty() ? name_ : owner + ": " + name_, *causes);
   }
   for (Rank* rank : ranks_) token_.push_back(rank->memory.allocate("barrier", 4 * ranks_.size()));
   if (const Algorithm* other = in_place_of(algorithm_, config_)) other_ = make(*other);

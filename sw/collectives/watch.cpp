@@ -27,7 +27,7 @@ void Watch::enter(int member, std::string_view operation, std::uint64_t bytes) {
   it.last = now();
   ++it.totals->calls;
   if (++it.entered != ranks_.size()) return;
-  auto& [times, waited] = it.totals->last[ranks_[index]->index];
+  auto& [times, waited] = it.totals->last[ranks_[index]->place];
   ++times;
   waited += now() - it.first;
   causes_.add_since(it.first, it.totals->lateness);

@@ -37,6 +37,10 @@ std::string topic(const std::string& name) {
   return kept;
 }
 
+std::string owned_by(const std::string& owner, const std::string& what) {
+  return owner.empty() ? what : owner + ": " + what;
+}
+
 }  // namespace
 
 Processor::Processor(sc_core::sc_module_name name, const Config& config, Dispatcher& dispatcher, int devices,
@@ -66,20 +70,20 @@ Processor::Processor(sc_core::sc_module_name name, const Config& config, Dispatc
 
 Processor::~Processor() = default;
 
-void Processor::spawn(std::string name, int place, Task task) {
-  start(std::move(name), core_for(place), std::move(task));
+void Processor::spawn(const std::string& name, int place, Task task) {
+  start(name, core_for(place), std::move(task));
 }
 
-void Processor::spawn_server(std::string name, Task task) {
-  start(std::move(name), current_ == nullptr ? 0 : current_->core, std::move(task)).serves = true;
+void Processor::spawn_server(const std::string& name, Task task) {
+  start(name, current_ == nullptr ? 0 : current_->core, std::move(task)).serves = true;
 }
 
-Thread& Processor::start(std::string name, int core, Task task) {
+Thread& Processor::start(const std::string& name, int core, Task task) {
   if (free_threads_.empty()) free_threads_.push_back(&threads_.emplace_back());
   Thread& thread = *free_threads_.back();
   free_threads_.pop_back();
   thread.id = spawned_++;
-  thread.name = std::move(name);
+  thread.name = owned_by(owner_, name);
   thread.core = core;
   thread.serves = false;
   thread.task = std::move(task);
@@ -87,7 +91,7 @@ Thread& Processor::start(std::string name, int core, Task task) {
   thread.waits_for = "its start";
   thread.whose = current_ == nullptr ? std::string_view() : current_->whose;
   if (Causes* const causes = dispatcher_.causes(); causes != nullptr)
-    thread.context = causes->context(topic(thread.name));
+    thread.context = causes->context(owned_by(owner_, topic(name)));
   if (started_) wake(thread, now());
   return thread;
 }

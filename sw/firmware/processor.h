@@ -158,11 +158,15 @@ class Processor final : public sc_core::sc_module, public EventTarget {
   tlm::tlm_initiator_socket<64>& device(std::size_t index) { return devices_[index]; }
   tlm::tlm_target_socket<64>& mailbox(std::size_t index) { return mailboxes_[index]; }
 
+  /// Whose threads it runs, where several share a machine: what stands before their names, and in those of causes.
+  void set_owner(std::string owner) { owner_ = std::move(owner); }
+  [[nodiscard]] const std::string& owner() const { return owner_; }
+
   /// Starts a thread when the simulation starts, or now when it runs, on the core for `place`.
-  void spawn(std::string name, int place, Task task);
+  void spawn(const std::string& name, int place, Task task);
   /// Starts one that may still wait for something to do at the end of a run, on the core of the thread that runs, or
   /// the first where none does.
-  void spawn_server(std::string name, Task task);
+  void spawn_server(const std::string& name, Task task);
   /// Accesses to shared memory, without those of threads that poll.
   [[nodiscard]] std::int64_t accesses() const { return accesses_; }
   /// The core for the `place`th of several threads, by the configured placement.
@@ -273,7 +277,7 @@ class Processor final : public sc_core::sc_module, public EventTarget {
 
  private:
   void start_of_simulation() override;
-  Thread& start(std::string name, int core, Task task);
+  Thread& start(const std::string& name, int core, Task task);
   CoreState& core_of(const Thread& thread) { return cores_[static_cast<std::size_t>(thread.core)]; }
   void run(Time now, Thread& thread);
   void post_run(Thread& thread, Time at);
@@ -309,7 +313,8 @@ class Processor final : public sc_core::sc_module, public EventTarget {
   std::deque<Arriving> arriving_;  ///< slots are reused
   Fullest fullest_;
   Slots<Handed> handed_;
-  Random random_;  ///< of repeats
+  Random random_;      ///< of repeats
+  std::string owner_;  ///< empty: it shares the machine with nobody
   std::uint32_t spawned_ = 0;
   bool started_ = false;
   tlm::tlm_generic_payload payload_;

@@ -17,7 +17,8 @@ namespace weft::firmware {
 
 /// An accelerator with all that its firmware drives. The platform makes one for each accelerator of the machine.
 struct Rank {
-  int index = 0;  ///< in the machine
+  int index = 0;  ///< in its job, whose ranks are numbered from 0; of a machine with one, as `place`
+  int place = 0;  ///< in the machine
   int node = 0;   ///< which group of accelerators shares a scale-up network
   int local = 0;  ///< position in it
   Processor* processor = nullptr;

@@ -164,6 +164,7 @@ void Fsdp::record(Probe& probe, int ranks) {
 }
 
 void Fsdp::start() {
+  started_ = members_.front()->rank.processor->now();
   for (auto& member : members_) {
     firmware::Processor& processor = *member->rank.processor;
     const std::string name = "fsdp rank " + std::to_string(member->index);

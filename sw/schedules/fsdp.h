@@ -139,6 +139,7 @@ class Fsdp {
   Groups copy_groups_;     ///< by shard; empty with one copy
   std::vector<std::unique_ptr<Member>> members_;
   std::vector<std::pair<std::string, std::uint64_t>> memory_;  ///< of the first rank
+  Time started_;
   SparseOrder stages_;
   SparseOrder gathers_;
   SparseOrder scatters_;

@@ -10,7 +10,7 @@ FsdpDrawing::FsdpDrawing(Probe& probe, const firmware::Rank& rank, const FsdpPla
     : probe_(probe),
       rank_(rank),
       plan_(plan),
-      process_("accelerator " + std::to_string(rank.index)),
+      process_("accelerator " + std::to_string(rank.place)),
       phases_(probe, process_) {
   const auto head =
       std::find_if(plan.stages.begin() + 1, plan.stages.end(), [](const Stage& stage) { return stage.forward_of < 0; });

@@ -35,7 +35,7 @@ std::vector<Time> Fsdp::step_ends() const {
 
 std::vector<Time> Fsdp::finished() const {
   std::vector<Time> steps;
-  Time previous;
+  Time previous = started_;
   for (const Time end : step_ends()) {
     const Time left_out = steady_ ? steady_->time_of(static_cast<int>(steps.size())) : Time();
     steps.push_back(end - previous + left_out);
@@ -53,7 +53,7 @@ FsdpResult Fsdp::result() const {
   result.model_flops_per_token = static_cast<double>(flops_per_token_);
   result.steps = finished();
   const auto ranks = static_cast<std::int64_t>(members_.size());
-  const Time last_began = result.steps.size() > 1 ? step_ends()[result.steps.size() - 2] : Time();
+  const Time last_began = result.steps.size() > 1 ? step_ends()[result.steps.size() - 2] : started_;
   bool checked = false;
   std::int64_t wrong = 0;
   for (const auto& member : members_) {

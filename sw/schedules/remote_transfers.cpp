@@ -15,7 +15,7 @@ namespace {
 std::vector<std::uint32_t> numbers_of(const std::vector<firmware::Rank*>& ranks) {
   std::vector<std::uint32_t> numbers;
   numbers.reserve(ranks.size());
-  for (const firmware::Rank* rank : ranks) numbers.push_back(static_cast<std::uint32_t>(rank->index));
+  for (const firmware::Rank* rank : ranks) numbers.push_back(static_cast<std::uint32_t>(rank->place));
   return numbers;
 }
 

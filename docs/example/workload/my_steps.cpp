@@ -37,13 +37,13 @@ class MySteps final : public Job {
  public:
   explicit MySteps(const Config& config) : config_(config) {}
 
-  void build(Machine& machine) override {
-    machine_ = &machine;
-    communicator_ = std::make_unique<collectives::Communicator>(machine.ranks(), machine.config().collectives, "all");
-    buffer_ = firmware::allocate_together(machine.ranks(), "gradients", bytes());
+  void build(Share& share) override {
+    share_ = &share;
+    communicator_ = std::make_unique<collectives::Communicator>(share.ranks(), share.config().collectives, "all");
+    buffer_ = firmware::allocate_together(share.ranks(), "gradients", bytes());
   }
   void start() override {
-    for (int r = 0; r < machine_->size(); ++r) machine_->rank(r).processor->spawn("my-steps", /*place=*/0, run(r));
+    for (int r = 0; r < share_->size(); ++r) share_->rank(r).processor->spawn("my-steps", /*place=*/0, run(r));
   }
   double progress() const override { return static_cast<double>(ends_.size()) / config_.steps; }
 
@@ -57,7 +57,7 @@ class MySteps final : public Job {
 
   // The firmware of a rank.
   firmware::Task run(int rank) {
-    firmware::Processor& processor = *machine_->rank(rank).processor;
+    firmware::Processor& processor = *share_->rank(rank).processor;
     for (int step = 0; step < config_.steps; ++step) {
       co_await processor.delay(config_.compute);
       co_await communicator_->all_reduce(rank, buffer_, bytes(), ElementType::kFp32);
@@ -66,7 +66,7 @@ class MySteps final : public Job {
   }
 
   Config config_;
-  Machine* machine_ = nullptr;
+  Share* share_ = nullptr;
   std::unique_ptr<collectives::Communicator> communicator_;
   std::uint64_t buffer_ = 0;
   std::vector<Time> ends_;

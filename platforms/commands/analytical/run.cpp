@@ -39,7 +39,8 @@ int run_analytical(const AnalyticalRunOptions& options) {
   const auto network = platform.make_network(dispatcher);
   std::vector<std::uint32_t> sizes;
   for (const analytical::Dimension& dimension : network->dimensions()) sizes.push_back(dimension.size);
-  const auto [traces, nodes, remarks] = read_graph_workload(document, sizes, Runner::kAnalytical);
+  const auto [traces, nodes, remarks] =
+      read_graph_workload(document, document.root().child("workload"), sizes, Runner::kAnalytical);
   document.check_unused();
   const fs::path out = options.out.empty() ? fs::path("out") / platform.name : fs::path(options.out);
   ResultFiles files;

@@ -63,7 +63,7 @@ fs::path converted(const fs::path& trace) {
 
 /// Compute nodes without a duration, where durations are what counts: always in the arithmetic's implementations of
 /// collectives.
-void remark_operations(const chakra::CheckReport& report, Document& document, Runner runner,
+void remark_operations(const chakra::CheckReport& report, Document& document, const Node& workload, Runner runner,
                        std::vector<std::string>& remarks) {
   const Node root = document.root();
   const bool is_machine = runner == Runner::kMachine;
@@ -75,7 +75,7 @@ void remark_operations(const chakra::CheckReport& report, Document& document, Ru
   };
   constexpr const char* kOwn = " of collectives' own implementations";
   if (is_machine) {
-    if (root.child("workload").get<std::string>("compute", "auto") != "duration") return;
+    if (workload.get<std::string>("compute", "auto") != "duration") return;
     constexpr const char* kWhat = "no time: workload.compute=operations or auto counts operations";
     remark(report.operations_without_time, "", kWhat);
     return remark(report.own_without_time, kOwn, kWhat);
@@ -170,7 +170,7 @@ std::uint32_t ranks_of(const std::vector<std::uint32_t>& dimensions) {
 
 /// Finds what cannot be run, and what names of groups mean.
 GraphWorkload checked(dimensions::Workload traces, const std::vector<std::uint32_t>& dimensions, Document& document,
-                      Runner runner) {
+                      const Node& workload, Runner runner) {
   chakra::CheckOptions options;
   options.ranks = ranks_of(dimensions);
   options.dimensions = dimensions;
@@ -190,7 +190,7 @@ GraphWorkload checked(dimensions::Workload traces, const std::vector<std::uint32
   traces.roots = report.roots;
   traces.order = report.order;
   std::vector<std::string> remarks = remarks_of(report, runner);
-  remark_operations(report, document, runner, remarks);
+  remark_operations(report, document, workload, runner, remarks);
   if (traces.shared) {
     for (std::string& remark : remarks_of_shared(traces.source)) remarks.push_back(std::move(remark));
   }
@@ -339,9 +339,9 @@ fs::path traces_of(Document& document) {
   return workload.child("traces").is_string() ? named(workload, "traces") : fs::path();
 }
 
-GraphWorkload read_graph_workload(Document& document, const std::vector<std::uint32_t>& dimensions, Runner runner) {
+GraphWorkload read_graph_workload(Document& document, const Node& workload,
+                                  const std::vector<std::uint32_t>& dimensions, Runner runner) {
   const std::uint32_t ranks = ranks_of(dimensions);
-  const Node workload = document.root().child("workload");
   if (!workload.exists()) workload.fail("what to run, such as {\"kind\": \"chakra\", \"traces\": \"PREFIX\"}");
   if (workload.require<std::string>("kind") != "chakra") workload.child("kind").fail("\"chakra\"");
   dimensions::Workload traces;
@@ -369,7 +369,7 @@ GraphWorkload read_graph_workload(Document& document, const std::vector<std::uin
     if (!number) prefix.fail("the id of a node as its name");
     traces.custom_nodes[*number] = named(nodes, id);
   }
-  GraphWorkload checked_workload = checked(std::move(traces), dimensions, document, runner);
+  GraphWorkload checked_workload = checked(std::move(traces), dimensions, document, workload, runner);
   for (std::string& remark : remarks_of(unused)) checked_workload.remarks.push_back(std::move(remark));
   return checked_workload;
 }

@@ -65,6 +65,7 @@ std::filesystem::path traces_of(Document& document);
 /// metadata. Throws InputError, and
 /// traces::FormatError for what cannot be run.
 /// `dimensions` are those of the network, the ranks in each.
-GraphWorkload read_graph_workload(Document& document, const std::vector<std::uint32_t>& dimensions, Runner runner);
+GraphWorkload read_graph_workload(Document& document, const Node& workload,
+                                  const std::vector<std::uint32_t>& dimensions, Runner runner);
 
 }  // namespace weft::platforms

@@ -39,8 +39,8 @@ std::vector<std::unique_ptr<RingMember>> RingMember::join(const std::vector<firm
     firmware::Rank& next = *ranks[static_cast<std::size_t>((i + 1) % size)];
     firmware::Rank& previous = *ranks[static_cast<std::size_t>((i + size - 1) % size)];
     member.completions_ = &rank.processor->create_completion_queue(
-        "a chunk from rank " + std::to_string(previous.index) + ", or a credit or acknowledgement from rank " +
-        std::to_string(next.index) + ", in " + name + ", queue");
+        "a chunk from rank " + std::to_string(previous.place) + ", or a credit or acknowledgement from rank " +
+        std::to_string(next.place) + ", in " + name + ", queue");
     if (size == 1) return members;  // nothing to join
     member.next_ = member.connection(next);
     member.previous_ = member.connection(previous);

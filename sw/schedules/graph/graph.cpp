@@ -82,6 +82,7 @@ GraphEngine::GroupOf& GraphEngine::add_group(const std::string& name, const std:
 }
 
 void GraphEngine::start() {
+  started_ = ends_.front()->rank->processor->now();
   for (const auto& end : ends_) end->rank->processor->spawn("graph", 0, run(*end));
 }
 
@@ -221,7 +222,7 @@ GraphResult GraphEngine::result() const {
   GraphResult result;
   result.of_first = ends_.front()->tally;
   for (const auto& end : ends_) {
-    result.finished.push_back(end->finished);
+    result.finished.push_back(end->finished == kNever ? kNever : end->finished - started_);
     result.nodes += end->done;
     result.collectives += end->collectives;
     result.messages += end->messages->count();

@@ -78,7 +78,7 @@ struct GraphConfig {
 
 /// What a run was.
 struct GraphResult {
-  std::vector<Time> finished;  ///< by rank
+  std::vector<Time> finished;  ///< by rank, since its start; kNever of one that has not
   std::uint64_t nodes = 0;
   std::uint64_t collectives = 0;  ///< of all ranks
   std::uint64_t messages = 0;
@@ -329,6 +329,7 @@ class GraphEngine {
   std::map<std::string, GroupOf> groups_;
   std::vector<std::unique_ptr<End>> ends_;
   std::vector<Messages*> messages_;  ///< by rank
+  Time started_;
   std::optional<BeginOrder> order_;
   PhasesOf phases_of_;
   std::function<bool(const std::string&)> ends_step_;

@@ -42,7 +42,7 @@ void GraphEngine::record(Probe& probe, int ranks) {
   for (int r = 0; r < std::min(ranks, static_cast<int>(ends_.size())); ++r) {
     End& end = *ends_[static_cast<std::size_t>(r)];
     end.probe = &probe;
-    const std::string process = "accelerator " + std::to_string(end.rank->index);
+    const std::string process = "accelerator " + std::to_string(end.rank->place);
     end.tracks = {probe.add_track(process, "CPU nodes"), probe.add_track(process, "compute nodes"),
                   probe.add_track(process, "communication nodes")};
     if (phases_of_) end.phases.emplace(probe, process);

@@ -157,7 +157,7 @@ void Kfac::connect(const Communicator::Config& collectives) {
 void Kfac::record(Probe& probe, int ranks) {
   for (int i = 0; i < std::min(ranks, static_cast<int>(members_.size())); ++i) {
     Member& member = *members_[static_cast<std::size_t>(i)];
-    const std::string process = "accelerator " + std::to_string(member.rank.index);
+    const std::string process = "accelerator " + std::to_string(member.rank.place);
     member.probe = &probe;
     member.tracks = {probe.add_track(process, config_.schedule().row), probe.add_track(process, "broadcast"),
                      probe.add_track(process, "exposed"), probe.add_phases(process, "steps")};
@@ -382,7 +382,7 @@ void Kfac::draw(const Member& member, const KfacMessage& message, Time from) con
                                                            "SendRecv",  "Broadcast",     "AllGather"};
   const KfacSite site = site_of(member, message);
   const auto traffic = static_cast<std::uint32_t>(index(message.traffic));
-  const std::string process = "accelerator " + std::to_string(member.rank.index);
+  const std::string process = "accelerator " + std::to_string(member.rank.place);
   member.probe->slice(member.tracks[is_broadcast(message)],
                       {.what = message.name,
                        .from = from,

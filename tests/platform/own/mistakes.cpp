@@ -180,19 +180,19 @@ class Senseless final : public nic::CongestionControl {
 /// Finds so many elements wrong.
 class Checking final : public platforms::Job {
  public:
-  void build(platforms::Machine& machine) override { machine_ = &machine; }
-  void start() override { machine_->rank(0).processor->spawn("checking", 0, run()); }
+  void build(platforms::Share& share) override { share_ = &share; }
+  void start() override { share_->rank(0).processor->spawn("checking", 0, run()); }
   [[nodiscard]] double progress() const override { return 1; }
   [[nodiscard]] std::string title() const override { return "a check"; }
   [[nodiscard]] nlohmann::ordered_json workload() const override { return {{"kind", "checking"}}; }
   [[nodiscard]] nlohmann::ordered_json summary() const override { return nlohmann::ordered_json::object(); }
   [[nodiscard]] std::string text() const override { return ""; }
-  [[nodiscard]] std::int64_t wrong() const override { return machine_->config().data ? 7 : -1; }
+  [[nodiscard]] std::int64_t wrong() const override { return share_->config().data ? 7 : -1; }
 
  private:
-  firmware::Task run() { co_await machine_->rank(0).processor->delay(Time(1'000'000)); }
+  firmware::Task run() { co_await share_->rank(0).processor->delay(Time(1'000'000)); }
 
-  platforms::Machine* machine_ = nullptr;
+  platforms::Share* share_ = nullptr;
 };
 
 collectives::Algorithm algorithm(const std::string& name, AnyConfig config = None()) {
