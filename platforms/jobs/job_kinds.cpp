@@ -19,6 +19,7 @@ namespace weft::platforms {
   EACH(kfac)            \
   EACH(transformer)     \
   EACH(chakra)          \
+  EACH(flows)           \
   EACH(jobs)
 
 #define WEFT_DECLARE(NAME) JobKind NAME##_job();

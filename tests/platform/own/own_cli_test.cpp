@@ -66,7 +66,7 @@ TEST_F(OwnCli, ItsFieldsAreCheckedLikeOthers) {
            test::BadInput{
                "an unknown kind",
                "run ../small.json --set workload.kind=my-step",
-               {"workload.kind: expected \"fsdp\", \"kfac\", \"transformer\", \"chakra\" or \"my-steps\", got "
+               {"workload.kind: expected \"fsdp\", \"kfac\", \"transformer\", \"chakra\", \"flows\", \"jobs\" or \"my-steps\", got "
                 "\"my-step\"; did you mean \"my-steps\"?"}},
            test::BadInput{"a value of a kind's out of range",
                           "run ../small.json --set 'workload={\"kind\": \"my-steps\", \"steps\": 0}'",
@@ -234,7 +234,7 @@ TEST_F(OwnCli, TheSchemaHasThem) {
   ASSERT_EQ(collectives["my_allgather"]["$ref"], "#/$defs/my_allgather");
   EXPECT_EQ(definitions["my_allgather"]["properties"]["window"]["maximum"], 1024);
   const json& workload = definitions["machine"]["properties"]["workload"];
-  EXPECT_EQ(workload["properties"]["kind"]["enum"], (json{"fsdp", "kfac", "transformer", "chakra", "my-steps"}));
+  EXPECT_EQ(workload["properties"]["kind"]["enum"], (json{"fsdp", "kfac", "transformer", "chakra", "flows", "jobs", "my-steps"}));
   ASSERT_EQ(workload["allOf"].back()["then"]["$ref"], "#/$defs/workload.my-steps");
   const json& mine = definitions["workload.my-steps"];
   EXPECT_EQ(mine["description"], "Steps of a fixed time of computing and an AllReduce each.");

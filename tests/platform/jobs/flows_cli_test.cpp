@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Flows between accelerators: who sends to whom, how long that takes, and what arrives. Runs the binary.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+
+#include "sw/schedules/flows/flows.h"
+#include "tests/support/cli.h"
+
+namespace weft {
+namespace {
+
+using nlohmann::json;
+using schedules::Flow;
+using schedules::FlowPattern;
+using schedules::FlowsConfig;
+
+std::vector<Flow> flows(FlowPattern pattern, int ranks, int servers = 1, std::int64_t seed = 1) {
+  FlowsConfig config;
+  config.pattern = pattern;
+  config.servers = servers;
+  return schedules::flows_of(config, ranks, seed);
+}
+
+TEST(FlowPatterns, AreWhatTheyAreCalled) {
+  EXPECT_EQ(flows(FlowPattern::kShift, 3), (std::vector<Flow>{{0, 1}, {1, 2}, {2, 0}}));
+  EXPECT_EQ(flows(FlowPattern::kIncast, 3), (std::vector<Flow>{{1, 0}, {2, 0}}));
+  EXPECT_EQ(flows(FlowPattern::kAllToAll, 3), (std::vector<Flow>{{0, 1}, {0, 2}, {1, 2}, {1, 0}, {2, 0}, {2, 1}}));
+  EXPECT_EQ(flows(FlowPattern::kWrite, 5, 2), (std::vector<Flow>{{0, 3}, {1, 4}, {2, 3}}));
+  EXPECT_EQ(flows(FlowPattern::kRead, 5, 2), (std::vector<Flow>{{3, 0}, {4, 1}, {3, 2}}));
+}
+
+TEST(FlowPatterns, APermutationLeavesNobodyInPlace) {
+  for (const int ranks : {2, 3, 7, 64}) {
+    for (int seed = 1; seed < 20; ++seed) {
+      std::set<int> targets;
+      for (const Flow& flow : flows(FlowPattern::kPermutation, ranks, 1, seed)) {
+        EXPECT_NE(flow.from, flow.to);
+        targets.insert(flow.to);
+      }
+      EXPECT_EQ(targets.size(), static_cast<std::size_t>(ranks));
+    }
+  }
+  EXPECT_NE(flows(FlowPattern::kPermutation, 64, 1, 1), flows(FlowPattern::kPermutation, 64, 1, 2));
+}
+
+class FlowsCli : public test::CliTest {
+ protected:
+  FlowsCli() {
+    write("flows.json", R"({"accelerators": 8, "per_node": 2, "accelerator": "h100-sxm", "nic": "connectx-7",
+        "fabric": {"topology": "switch"}, "workload": {"kind": "flows", "bytes": "1MiB"}})");
+  }
+  json flows(const std::string& options) { return run_json("../flows.json --set workload.pattern=" + options); }
+};
+
+TEST_F(FlowsCli, BytesArrive) {
+  for (const char* pattern : {"shift", "permutation", "incast", "all_to_all", "write", "read"}) {
+    const json ran = flows(std::string(pattern) + " --data --set workload.messages=2");
+    EXPECT_EQ(ran["wrong"], 0) << pattern;
+    EXPECT_EQ(ran["messages"], 2 * ran["flows"].get<int>()) << pattern;
+  }
+}
+
+/// Seven flows of 1 MiB into one port of 400 Gb/s: 147 us, and headers.
+TEST_F(FlowsCli, AnIncastHasTheRateOfAPort) {
+  const json ran = flows("incast --set per_node=1");
+  const double least = 7 * 8 * 1048576 / 400e3;
+  EXPECT_GT(ran["last_us"], least);
+  EXPECT_LT(ran["last_us"], 1.08 * least);
+  EXPECT_EQ(ran["flows"], 7);
+  EXPECT_LE(ran["completion_us"]["max"], ran["last_us"]);
+  EXPECT_LE(ran["completion_us"]["min"], ran["completion_us"]["median"]);
+  EXPECT_NEAR(ran["goodput_gbps"].get<double>(), 7 * 8 * 1048.576 / ran["last_us"].get<double>(), 0.01);
+}
+
+TEST_F(FlowsCli, CheckpointsComeAtTheirTimes) {
+  const json ran = flows("write --set workload.servers=2 --set workload.messages=4 --set workload.every=2ms");
+  EXPECT_EQ(ran["flows"], 6);
+  EXPECT_GT(ran["last_us"], 6000);
+  EXPECT_LT(ran["last_us"], 6500);
+  // What takes longer than that begins at once when the one before it has ended.
+  const json late = flows("write --set workload.messages=4 --set workload.every=1us --set workload.bytes=4MiB");
+  const double sum = 4 * late["completion_us"]["max"].get<double>();
+  EXPECT_LT(late["last_us"], 1.01 * sum);
+}
+
+TEST_F(FlowsCli, RefuseWhatCannotBe) {
+  expect_refused({"one alone",
+                  "run ../flows.json --set accelerators=1 --set per_node=1",
+                  {"workload.pattern: expected at least 2 accelerators"}});
+  expect_refused({"servers alone",
+                  "run ../flows.json --set workload.pattern=read --set workload.servers=8",
+                  {"workload.servers: expected fewer servers than the 8 accelerators"}});
+}
+
+}  // namespace
+}  // namespace weft
