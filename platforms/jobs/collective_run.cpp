@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/jobs/collective_run.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -286,7 +288,7 @@ std::vector<CollectiveResult> run_collective(Machine& machine, CollectiveOp op, 
   for (int r = 0; r < machine.size(); ++r) {
     int core = 0;
     for (Concurrent& part : session.parts) {
-      machine.rank(r).processor->spawn("rank " + std::to_string(r), core++, session.run(part, r));
+      machine.rank(r).processor->spawn(fmt::format("{} {}", name_of(part.op), r), core++, session.run(part, r));
     }
   }
   machine.run();

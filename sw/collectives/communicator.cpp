@@ -38,6 +38,16 @@ std::string whose(const Algorithm& algorithm) {
   return "collective " + algorithm.name;
 }
 
+/// Of several nodes, one for each interface by which a node could be entered and left. A ring graph of NCCL has 32 at
+/// most (half of MAXCHANNELS, initTransportsRank() of its src/init.cc, version 2.22).
+int usual_channels(const Nodes& nodes) {
+  constexpr int kOfOneEach = 4;
+  constexpr int kLeast = 8;
+  constexpr int kMost = 32;
+  if (nodes.per_node() == 1) return kOfOneEach;
+  return nodes.count() == 1 ? kLeast : std::clamp(nodes.per_node(), kLeast, kMost);
+}
+
 }  // namespace
 
 Communicator::Communicator(std::vector<Rank*> ranks, const Config& config, std::string name)
@@ -45,7 +55,7 @@ Communicator::Communicator(std::vector<Rank*> ranks, const Config& config, std::
       config_(config),
       name_(std::move(name)),
       algorithm_(collectives::algorithm_of(config.algorithm)) {
-  channels_ = config.channels != 0 ? config.channels : Nodes(ranks_).per_node() > 1 ? 8 : 4;
+  channels_ = config.channels != 0 ? config.channels : usual_channels(Nodes(ranks_));
   // Ranks may be members of other groups, each of its own, which have staging memory as well.
   firmware::align_memory(ranks_);
   if (Causes* const causes = ranks_.front()->processor->dispatcher().causes(); causes != nullptr) {

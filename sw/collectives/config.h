@@ -66,8 +66,8 @@ struct CommunicatorConfig {
     const std::string algorithms = names_for<Algorithm>().doc();
     visit("algorithm", algorithm, algorithms);
     visit("channels", channels,
-          "Rings side by side, each with its own part of every block; 0: 8 if nodes have more than one accelerator, "
-          "else 4",
+          "Rings side by side, each with its own part of every block; 0: 4 if nodes have one accelerator each, else as "
+          "many as a node has, from 8 to 32, or 8 within one node",
           Range{0, 64});
     visit("order", order,
           "ring: order in which it passes each group of so many neighbouring members, as positions in the group; "

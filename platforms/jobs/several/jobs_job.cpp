@@ -81,12 +81,14 @@ std::vector<WorkloadMember> members_of_jobs() {
 /// Several jobs on one machine, each on accelerators of its own.
 class JobsJob final : public Job {
  public:
-  JobsJob(const Platform& platform, const JobsConfig& config) : config_(config) {
+  JobsJob(Platform& platform, const JobsConfig& config) : config_(config) {
     const Node list = platform.workload().child("jobs");
+    // A misspelt key may be why something is not there, and says more.
+    if (!list.exists()) platform.document().check_unused();
     if (list.elements().empty()) list.fail("at least one job, such as {\"accelerators\": 8, \"workload\": {...}}");
     // Those that say where they are come first.
     std::vector<Node> nodes = list.elements();
-    for (const Node& node : nodes) read(node, platform.machine());
+    for (const Node& node : nodes) read(node, platform);
     FreePlaces free(platform.machine().accelerators, platform.machine().per_node, platform.machine().seed);
     for (std::size_t i = 0; i < nodes.size(); ++i) take_places(nodes[i], jobs_[i].config, free);
     for (std::size_t i = 0; i < nodes.size(); ++i) {
@@ -234,9 +236,10 @@ class JobsJob final : public Job {
     std::optional<Time> began;
   };
 
-  void read(const Node& node, const MachineConfig& machine) {
+  void read(const Node& node, Platform& platform) {
+    const MachineConfig& machine = platform.machine();
     One& one = jobs_.emplace_back();
-      one.config.name = "job " + std::to_string(jobs_.size());
+    one.config.name = "job " + std::to_string(jobs_.size());
     one.config.placement = config_.placement;
     if (!node.is_object()) node.fail("an object, such as {\"accelerators\": 8, \"workload\": {...}}");
     node.read(one.config);
@@ -246,6 +249,8 @@ class JobsJob final : public Job {
     }
     const int wanted = one.config.accelerators;
     const bool lists = !one.config.places.empty();
+    const bool is_complete = node.child(kWorkload).exists() && (wanted != 0 || lists);
+    if (!is_complete) platform.document().check_unused();
     if (wanted == 0 && !lists) node.child("accelerators").fail("how many of them it has, or places");
     if (wanted > machine.accelerators) {
       node.child("accelerators").fail(fmt::format("at most the {} of the machine", machine.accelerators));
