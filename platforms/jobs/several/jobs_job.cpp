@@ -250,7 +250,7 @@ class JobsJob final : public Job {
     const int wanted = one.config.accelerators;
     const bool lists = !one.config.places.empty();
     const bool is_complete = node.child(kWorkload).exists() && (wanted != 0 || lists);
-    if (!is_complete) platform.document().check_unused();
+    if (!is_complete) check_keys(node, platform);
     if (wanted == 0 && !lists) node.child("accelerators").fail("how many of them it has, or places");
     if (wanted > machine.accelerators) {
       node.child("accelerators").fail(fmt::format("at most the {} of the machine", machine.accelerators));
@@ -258,6 +258,13 @@ class JobsJob final : public Job {
     if (lists && wanted != 0 && one.config.places.size() != static_cast<std::size_t>(wanted)) {
       node.child("places").fail(fmt::format("as many as accelerators, {}", wanted));
     }
+  }
+  /// Of this job alone: others, and what workloads have, are not read yet.
+  static void check_keys(const Node& node, Platform& platform) {
+    for (const Node& each : platform.workload().child("jobs").elements()) {
+      static_cast<void>(each.path() == node.path() ? each.child(kWorkload).raw() : each.raw());
+    }
+    platform.document().check_unused();
   }
   static void take_places(const Node& node, JobConfig& config, FreePlaces& free) {
     for (const int place : config.places) {
