@@ -68,8 +68,9 @@ struct LinkConfig {
   template <typename Visitor>
   void fields(Visitor&& visit) {
     visit("rate", rate, "Bits per second in each direction, after line coding",
-          Range{1'000'000'000, 1'000'000'000'000'000});
-    visit("propagation", propagation, "Time of flight, with the transceivers at both ends", Range{0, 1'000'000'000});
+          Range{1'000'000, 1'000'000'000'000'000});
+    visit("propagation", propagation, "Time of flight, with the transceivers at both ends",
+          Range{0, 10'000'000'000'000});
     visit("lanes", lanes, "Virtual lanes, each with a buffer and credits of its own", Range{1, kMostLanes});
     visit("buffer", buffer,
           "Input buffer of each lane at the receiving end, not shared; 0B: what keeps the link busy for a round trip, "
