@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Studies that search, and studies under mpirun.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include <algorithm>
@@ -167,6 +168,47 @@ TEST_F(MpiCli, ADatabaseIsThatOfOneMachine) {
   const Ran wrong = mpirun("timeout 120", "2 " WEFT_BINARY " sweep ../none.json");
   EXPECT_NE(wrong.code, 0);
   EXPECT_NE(wrong.err.find("none.json"), std::string::npos) << wrong.err;
+}
+
+/// A dealer that ends while others still simulate ends them, with its message: what they answer is longer than what MPI
+/// keeps, so that they wait for somebody to take it.
+TEST_F(MpiCli, ADatabaseThatCannotBeWrittenEndsAll) {
+  write_study(R"({"axes": {"seed": {"from": 1, "to": 4000, "steps": 4000}},
+      "collective": {"op": "all_reduce", "bytes": "4KiB:64KiB:x2"}})");
+  const pid_t all = start({"sh", "-c", std::string(kEnvironment) + "exec mpirun --oversubscribe -n 4 " WEFT_BINARY
+                                           " sweep ../s.json --db s.db 2> err"});
+  const auto count = [this] {
+    if (!std::filesystem::exists(folder_ / "work" / "s.db")) return 0;
+    if (query("s.db", "SELECT name FROM sqlite_master WHERE name='points'").empty()) return 0;
+    return std::atoi(query("s.db", "SELECT count(*) FROM points").c_str());
+  };
+  const auto wait_until = [](const auto& is_so) {
+    for (int i = 0; i < 1000; ++i) {
+      if (is_so()) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(60));
+    }
+    return false;
+  };
+  EXPECT_TRUE(wait_until([&] { return count() > 0; }));
+  // No file of the dealer may grow any more.
+  for (const pid_t rank : children_of(all)) {
+    const std::string environment = test::read_file("/proc/" + std::to_string(rank) + "/environ");
+    if (environment.find(std::string("\0OMPI_COMM_WORLD_RANK=0\0", 24)) == std::string::npos) continue;
+    const rlimit least{4096, 4096};
+    EXPECT_EQ(prlimit(rank, RLIMIT_FSIZE, &least, nullptr), 0);
+  }
+  int status = 0;
+  const bool has_ended = wait_until([&] { return waitpid(all, &status, WNOHANG) == all; });
+  EXPECT_TRUE(has_ended);
+  if (!has_ended) {
+    kill(-all, SIGKILL);
+    waitpid(all, &status, 0);
+  }
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 1) << status;
+  const std::string error = test::read_file(folder_ / "work" / "err");
+  EXPECT_NE(error.find("weft: s.db: cannot be written: disk I/O error; the points that are done so far are stored"),
+            std::string::npos)
+      << error;
 }
 
 /// The dealer, workers, or mpirun itself: mpirun ends the others when one is gone.
