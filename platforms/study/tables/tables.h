@@ -37,6 +37,8 @@ struct Goal {
 [[nodiscard]] std::vector<std::string> metrics_of(const std::vector<Row>& rows);
 /// By their parameters, the first of them first.
 [[nodiscard]] std::vector<Row> in_order(std::vector<Row> rows);
+/// Those parameters that are the same at all points, with their value: "nic connectx-7, seed 1". Empty where none is.
+[[nodiscard]] std::string constant_text(const std::vector<Row>& rows);
 /// Those parameters that differ between points.
 [[nodiscard]] std::vector<std::string> varying_parameters(const std::vector<Row>& rows);
 
