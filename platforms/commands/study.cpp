@@ -33,6 +33,7 @@ struct StudyOptions {
   std::string csv;
   std::string html;
   std::string point;
+  std::string where;
   bool failed = false;
   bool all = false;
   bool all_fidelities = false;
@@ -211,6 +212,7 @@ int run(const StudyOptions& options, const Arguments& app) {
   std::vector<study::Row> rows;
   if (action != "--point" || !options.csv.empty() || !options.html.empty()) {
     rows = rows_of(database, options.all, left_out);
+    if (!options.where.empty()) rows = study::those_where(std::move(rows), options.where, "--where");
     if (!options.all_fidelities) rows = study::of_last_step(rows);
     rows = study::in_order(std::move(rows));
   }
@@ -277,6 +279,9 @@ Command study_command(const Arguments& parent) {
   app.add_option("--sensitivity", options->sensitivity,
                  "Parameters, that first by which this metric changes most between points that differ in it alone")
       .type_name("METRIC");
+  app.add_option("--where", options->where,
+                 "Only points for which this expression over parameters and metrics holds: 'seed < 3 && us > 10'")
+      .type_name("EXPRESSION");
   app.add_flag("--failed", options->failed, "Only points that failed, with their errors");
   app.add_flag("--all", options->all, "Points that the study no longer has, too");
   app.add_flag("--all-fidelities", options->all_fidelities,

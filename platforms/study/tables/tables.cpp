@@ -12,6 +12,7 @@
 #include "platforms/config/input_error.h"
 #include "platforms/config/text.h"
 #include "platforms/machine/platform.h"
+#include "platforms/study/expression/expression.h"
 #include "platforms/study/points.h"
 #include "platforms/study/tables/values.h"
 
@@ -306,6 +307,39 @@ std::vector<Row> pareto_front(const std::vector<Row>& rows, const std::vector<Go
     if (!is_dominated) front.push_back(std::move(candidates[i]));
   }
   return front;
+}
+
+std::vector<Row> those_where(std::vector<Row> rows, const std::string& text, const std::string& option) {
+  const Expression expression(text);
+  std::vector<std::string> known = parameters_of(rows);
+  for (const std::string& metric : metrics_of(rows)) known.push_back(metric);
+  const auto value_in_row = [](const Row& row, const std::string& name) {
+    for (const ordered_json* const object : {&row.metrics, &row.values}) {
+      if (const auto found = object->find(name); found != object->end()) return json(*found);
+    }
+    return json();
+  };
+  try {
+    const std::vector<std::string> names = expression.names();
+    for (const std::string& name : names) {
+      if (const std::string wrong = platforms::not_one_of(known, name); !wrong.empty()) {
+        throw platforms::UsageError(option + ": " + wrong);
+      }
+    }
+    std::erase_if(rows, [&](const Row& row) {
+      const bool is_whole = std::none_of(names.begin(), names.end(),
+                                         [&](const std::string& name) { return value_in_row(row, name).is_null(); });
+      return !is_whole ||
+             expression.value([&](const std::string& name) { return std::optional(value_in_row(row, name)); }) == 0;
+    });
+  } catch (const ExpressionError& error) {
+    throw platforms::UsageError(option + ": expected " + error.what());
+  }
+  if (rows.empty()) {
+    throw platforms::UsageError(option + ": expected an expression that some point meets, got " +
+                                platforms::in_quotes(text));
+  }
+  return rows;
 }
 
 std::string command_of(const Row& row) {

@@ -136,7 +136,50 @@ TEST_F(StudyTables, SensitivityIsOfMatchedPairs) {
   EXPECT_EQ(told["rows"][1]["pairs"], 0);
   EXPECT_EQ(told["rows"][1]["us changes by %"], nullptr);
   EXPECT_EQ(told["notes"][0],
-            "no two points differ in this parameter alone, so nothing is known of it: seed; collective.bytes");
+            "no two points differ in this parameter alone, so only its rank correlation is known: seed; "
+            "collective.bytes");
+  EXPECT_EQ(told["columns"].back(), "rank correlation");
+}
+
+/// Of samples no two differ in one parameter alone: how the metric goes with each is told by ranks.
+TEST_F(StudyTables, SamplesHaveRankCorrelations) {
+  write_study(
+      R"j({"latin_hypercube": {"points": 24, "ranges": {"fabric.link.rate": {"from": "100Gbps", "to": "400Gbps"},
+      "seed": {"from": 1, "to": 1000}}}, "metrics": {"us": "rows.0.time_us", "rate": "fabric.link.rate * 2",
+      "falls": "10 - fabric.link.rate / 1e11", "same": "3"}})j",
+      "l.json");
+  ASSERT_EQ(weft("sweep ../l.json --db l.db").code, 0);
+  const auto of_rate = [this](const std::string& metric) {
+    const json table = weft_json("study l.db --sensitivity " + metric);
+    for (const json& line : table["rows"]) {
+      EXPECT_EQ(line["pairs"], 0);
+      if (line["parameter"] == "fabric.link.rate") return line["rank correlation"];
+    }
+    return json("no line");
+  };
+  EXPECT_EQ(of_rate("rate"), 1.0);
+  EXPECT_EQ(of_rate("falls"), -1.0);
+  EXPECT_EQ(of_rate("same"), nullptr) << "it does not vary";
+  EXPECT_LT(of_rate("us"), -0.9);
+  const json lines = weft_json("study l.db --sensitivity rate")["rows"];
+  EXPECT_EQ(lines[0]["parameter"], "fabric.link.rate") << "the strongest first";
+  EXPECT_LT(std::abs(lines[1]["rank correlation"].get<double>()), 0.7);
+}
+
+TEST_F(StudyTables, WhereLeavesPointsOut) {
+  EXPECT_EQ(weft_json("study s.db --where 'collective.bytes < 100000'")["rows"].size(), 2U);
+  EXPECT_EQ(weft_json("study s.db --where '!(collective.bytes < 100000)' --best us")["rows"].size(), 3U);
+  EXPECT_EQ(weft_json("study s.db --where 'nic == \"connectx-7\" && price == 7000'")["rows"].size(), 1U);
+  EXPECT_NE(weft("study s.db --where 'price == 7000'").out.find("s: 1 point, 0 of them failed"), std::string::npos);
+  const auto refused = [this](const std::string& where, const std::string& message) {
+    const Ran ran = weft("study s.db --where '" + where + "'");
+    EXPECT_EQ(ran.code, 2);
+    EXPECT_NE(ran.err.find("weft: --where: expected " + message), std::string::npos) << ran.err;
+  };
+  refused("prise > 1", "one of fabric.link.rate, collective.bytes, nic, us, price, by, got \"prise\"");
+  refused("price >", "an expression, got \"price >\"");
+  refused("price > 1e9", "an expression that some point meets, got \"price > 1e9\"");
+  refused("by > 1", "a number or a quantity at by");
 }
 
 /// Rates are best when largest, times and prices when least, in tables and on the page.
