@@ -21,6 +21,7 @@ bool is_kept = false;  // standard output
 void write_out(std::string_view text) {
   std::FILE* const out = is_kept ? stderr : stdout;
   if (std::fwrite(text.data(), 1, text.size(), out) == text.size() && std::fflush(out) == 0) return;
+  if (errno == EPIPE && !is_kept) throw OutputClosed(errno, std::generic_category(), "cannot write standard output");
   throw std::system_error(errno, std::generic_category(), "cannot write standard output");
 }
 

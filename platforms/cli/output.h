@@ -3,12 +3,20 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <system_error>
 #include <vector>
 
 /// What commands print.
 namespace weft::platforms {
 
-/// On standard output, whatever it is made of (traces::printable). Throws std::system_error if that cannot be written.
+/// Nobody reads standard output any more, as behind `head`: the command ends without a message.
+class OutputClosed : public std::system_error {
+ public:
+  using std::system_error::system_error;
+};
+
+/// On standard output, whatever it is made of (traces::printable). Throws OutputClosed, or std::system_error if that
+/// cannot be written.
 void print(const std::string& text);
 /// An object begins with what made it, version_json().
 void print_json(const nlohmann::ordered_json& json);

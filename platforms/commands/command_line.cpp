@@ -129,6 +129,8 @@ int command_line(int argc, char** argv) {
         kFailed,
         "this computer, or a limit that is set for the process, gives too little memory for what was asked for: "
         "fewer accelerators or ends, chunks (splits) or messages under way need less");
+  } catch (const OutputClosed&) {
+    return kFailed;
   } catch (const std::exception& error) {
     return fail(kFailed, error.what());
   }

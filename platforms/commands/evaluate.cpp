@@ -151,7 +151,9 @@ class Server {
     ++line_;
     const std::uint64_t id = asked_next_++;
     try {
-      study::Study of = study_;
+      // A point needs it until it is answered.
+      auto shared = std::make_shared<study::Study>(study_);
+      study::Study& of = *shared;
       of.file = "line " + std::to_string(line_);
       if (line.find_first_not_of(" \t\r") == std::string::npos) {
         throw InputError(of.file, "", "an object of overrides, PATH: VALUE", "nothing");
@@ -162,9 +164,9 @@ class Server {
       for (const auto& [path, value] : given.items()) values.emplace_back(path, value);
       std::optional<study::Point> point = study::PointMaker(of).make(values);
       if (!point->error.empty()) throw UsageError(point->error);
-      workers_.give(idle_.back(), id, point->task);
+      workers_.give(idle_.back(), id, point->task());
       idle_.pop_back();
-      asked_.emplace(id, std::move(*point));
+      asked_.emplace(id, Asked{std::move(shared), std::move(*point)});
     } catch (const std::exception& error) {
       told_.emplace(id, ordered_json{{"error", error.what()}});
     }
@@ -175,7 +177,7 @@ class Server {
     if (!taken) return;
     idle_.push_back(taken->worker);
     const auto asked = asked_.find(taken->answer.id);
-    told_.emplace(asked->first, told_of(asked->second, std::move(taken->answer)));
+    told_.emplace(asked->first, told_of(asked->second.point, std::move(taken->answer)));
     asked_.erase(asked);
   }
 
@@ -187,7 +189,7 @@ class Server {
       study::Row row = study::row_of(point, std::move(answer), metrics);
       for (const auto& [field, why] : study::idle_fields_of(row)) {
         if (!without_effect_.insert(field).second) continue;
-        print_warnings({fmt::format("{}: {}: without effect: {}", point.task.by, field, why)});
+        print_warnings({fmt::format("{}: {}: without effect: {}", point.study->file, field, why)});
       }
       for (const auto& [metric, expected] : metrics.wrong()) {
         row.error = "--metric: " + metric + ": expected " + expected;
@@ -210,7 +212,11 @@ class Server {
   study::Study study_;
   study::Workers& workers_;
   std::vector<std::size_t> idle_;
-  std::map<std::uint64_t, study::Point> asked_;
+  struct Asked {
+    std::shared_ptr<const study::Study> of;
+    study::Point point;
+  };
+  std::map<std::uint64_t, Asked> asked_;
   std::map<std::uint64_t, ordered_json> told_;
   std::uint64_t asked_next_ = 0;
   std::uint64_t told_next_ = 0;
@@ -224,7 +230,7 @@ void check(const study::Study& of) {
   options.file = "--set";
   const std::optional<study::Point> point = study::PointMaker(options).make({});
   try {
-    study::ReadTask task(point->task);
+    study::ReadTask task(point->task());
     task.check();
     study::check_metrics(options, *point, task, {"--metric", ""});
   } catch (const std::exception& error) {

@@ -22,6 +22,8 @@ namespace {
 
 using nlohmann::ordered_json;
 
+constexpr int kTop = 20;
+
 struct StudyOptions {
   std::string database;
   std::string group_by;
@@ -31,10 +33,12 @@ struct StudyOptions {
   std::string csv;
   std::string html;
   std::string point;
+  std::string where;
   bool failed = false;
   bool all = false;
   bool all_fidelities = false;
-  int top = 20;
+  int top = kTop;
+  bool has_top = false;
   bool json = false;
 };
 
@@ -64,12 +68,28 @@ std::vector<study::Row> rows_of(study::Database& database, bool all, std::size_t
 /// A table of the points of each step of fidelity, which tell of different things.
 using TableOf = std::function<study::Table(const std::vector<study::Row>& rows)>;
 
+/// Of JSON, of which a program reads all, lines are left out only where they are to be.
+study::Table top_of(study::Table table, const StudyOptions& options, std::size_t& left_out) {
+  const auto most = static_cast<std::size_t>(options.top);
+  if (!options.json || !options.has_top || table.rows.size() <= most) return table;
+  left_out += table.rows.size() - most;
+  table.rows.resize(most);
+  return table;
+}
+
+void print_table(ordered_json columns, ordered_json rows, ordered_json notes, std::size_t left_out) {
+  ordered_json told = {{"columns", std::move(columns)}, {"rows", std::move(rows)}, {"notes", std::move(notes)}};
+  if (left_out > 0) told["rows_left_out"] = left_out;
+  print_json(told);
+}
+
 void show(const std::vector<study::Row>& rows, const TableOf& table_of, const StudyOptions& options) {
+  std::size_t left_out = 0;
   const std::vector<int> steps = study::steps_of(rows);
   if (steps.size() <= 1) {
-    const study::Table table = table_of(rows);
+    const study::Table table = top_of(table_of(rows), options, left_out);
     if (options.json) {
-      print_json(ordered_json{{"columns", table.columns}, {"rows", study::to_json(table)}, {"notes", table.notes}});
+      print_table(table.columns, study::to_json(table), table.notes, left_out);
     } else {
       print(study::to_text(table, static_cast<std::size_t>(options.top)));
     }
@@ -81,7 +101,7 @@ void show(const std::vector<study::Row>& rows, const TableOf& table_of, const St
   std::string text;
   for (const int step : steps) {
     const std::vector<study::Row> own = study::of_step(rows, step);
-    const study::Table table = table_of(own);
+    const study::Table table = top_of(table_of(own), options, left_out);
     text += fmt::format("{}fidelity {}, {}\n", text.empty() ? "" : "\n", step, counted(own.size(), "point")) +
             study::to_text(table, static_cast<std::size_t>(options.top));
     for (const std::string& column : table.columns) {
@@ -94,7 +114,7 @@ void show(const std::vector<study::Row>& rows, const TableOf& table_of, const St
     for (const std::string& note : table.notes) notes.push_back(fmt::format("fidelity {}: {}", step, note));
   }
   if (options.json) {
-    print_json(ordered_json{{"columns", columns}, {"rows", all}, {"notes", notes}});
+    print_table(std::move(columns), std::move(all), std::move(notes), left_out);
   } else {
     print(text);
   }
@@ -192,6 +212,7 @@ int run(const StudyOptions& options, const Arguments& app) {
   std::vector<study::Row> rows;
   if (action != "--point" || !options.csv.empty() || !options.html.empty()) {
     rows = rows_of(database, options.all, left_out);
+    if (!options.where.empty()) rows = study::those_where(std::move(rows), options.where, "--where");
     if (!options.all_fidelities) rows = study::of_last_step(rows);
     rows = study::in_order(std::move(rows));
   }
@@ -258,17 +279,25 @@ Command study_command(const Arguments& parent) {
   app.add_option("--sensitivity", options->sensitivity,
                  "Parameters, that first by which this metric changes most between points that differ in it alone")
       .type_name("METRIC");
+  app.add_option("--where", options->where,
+                 "Only points for which this expression over parameters and metrics holds: 'seed < 3 && us > 10'")
+      .type_name("EXPRESSION");
   app.add_flag("--failed", options->failed, "Only points that failed, with their errors");
   app.add_flag("--all", options->all, "Points that the study no longer has, too");
   app.add_flag("--all-fidelities", options->all_fidelities,
                "Points of all steps of fidelity, not of the last alone; a table for each");
-  app.add_option("--top", options->top, "Lines at the most").check(Within(1, 1'000'000'000)).shows_default();
+  app.add_option("--top", options->top, "Lines at the most; with --json all, if it is left out")
+      .check(Within(1, 1'000'000'000))
+      .shows_default();
   app.add_option("--point", options->point, "One point, by its key or the beginning of it").type_name("KEY");
   app.add_option("--csv", options->csv, "Write all points as CSV").type_name("FILE");
   app.add_option("--html", options->html, "Write a page with charts of all points, which needs nothing but a browser")
       .type_name("FILE");
   app.add_flag("--json", options->json, "Print JSON");
-  return {app, [options, app] { return run(*options, app); }};
+  return {app, [options, app] {
+            options->has_top = app.given("--top");
+            return run(*options, app);
+          }};
 }
 
 }  // namespace weft::platforms

@@ -63,14 +63,18 @@ struct Made {
 Made make_points(const study::Study& of) {
   Made made;
   const study::PointMaker maker(of);
-  for (const study::Assignments& values : study::combinations(of)) {
-    if (std::optional<study::Point> point = maker.make(values)) {
+  const study::Combinations combinations(of);
+  StatusLine line;
+  for (std::size_t i = 0; i < combinations.size(); ++i) {
+    if (std::optional<study::Point> point = maker.make(combinations.at(i))) {
       made.points.push_back(std::move(*point));
     } else {
       ++made.left_out;
     }
     check_interrupted();
+    if (line.due()) line.show(fmt::format("reading {} of {}", i + 1, counted(combinations.size(), "point")));
   }
+  line.hide();
   if (made.points.empty()) {
     throw InputError(of.file, "constraints", "at least one point that meets them",
                      fmt::format("none of {}", made.left_out));
@@ -84,6 +88,7 @@ void check(const study::Study& of, const Made& made) {
   const std::vector<study::Point> examples = of.search ? study::examples(of) : std::vector<study::Point>();
   const std::vector<study::Point>& points = of.search ? examples : made.points;
   study::check_sizes(of, points);
+  study::check_texts(of, points);
   study::check_points(of, points, place);
   for (std::size_t i = 0; i < of.fidelity.size(); ++i) {
     const study::PointMaker maker(of, of.fidelity[i].set, i);
@@ -102,58 +107,104 @@ void check(const study::Study& of, const Made& made) {
 
 int list_points(const Made& made, bool json) {
   ordered_json all = ordered_json::array();
-  std::string text;
   for (const study::Point& point : made.points) {
     ordered_json values = ordered_json::object();
     for (const auto& [path, value] : point.values) values[path] = value;
-    text += point.key + " " + values.dump() + (point.error.empty() ? "" : "  " + point.error) + "\n";
-    all.push_back({{"key", point.key}, {"parameters", values}, {"error", point.error}});
+    if (json) {
+      all.push_back({{"key", point.key}, {"parameters", values}, {"error", point.error}});
+    } else {
+      print(point.key + " " + values.dump() + (point.error.empty() ? "" : "  " + point.error) + "\n");
+    }
   }
   if (json) {
     print_json(ordered_json{{"points", all}, {"left_out", made.left_out}});
   } else {
-    print(text + fmt::format("{}; constraints leave out {}\n", counted(made.points.size(), "point"), made.left_out));
+    print(fmt::format("{}; constraints leave out {}\n", counted(made.points.size(), "point"), made.left_out));
   }
   return kDone;
 }
 
-void print_failures(study::Database& database, const std::vector<study::Point>& points) {
+void print_failures(study::Database& database) {
   constexpr std::size_t kMost = 5;
-  std::size_t failed = 0;
-  for (const study::Point& point : points) {
-    const std::optional<study::Row> row = database.find(point.key);
-    if (!row || row->is_done) continue;
-    if (++failed <= kMost)
-      print(fmt::format("failed {} {}: {}\n", row->key.substr(0, 8), row->values.dump(), row->error));
+  const std::vector<study::Row> failed = database.failed();
+  for (std::size_t i = 0; i < std::min(kMost, failed.size()); ++i) {
+    const study::Row& row = failed[i];
+    print(fmt::format("failed {} {}: {}\n", row.key.substr(0, 8), row.values.dump(), row.error));
   }
-  if (failed > kMost) print(fmt::format("and {} more: weft study {} --failed\n", failed - kMost, database.file()));
+  if (failed.size() > kMost) {
+    print(fmt::format("and {} more: weft study {} --failed\n", failed.size() - kMost, database.file()));
+  }
+  if (std::any_of(failed.begin(), failed.end(), [](const study::Row& row) { return study::is_of_limits(row.error); })) {
+    print(
+        "points that failed by a limit are simulated again when the study allows more; --retry-failed does so for all "
+        "that failed\n");
+  }
 }
 
-/// Those of these metrics that no point has a value of.
-std::vector<std::string> without_value(study::Database& database, const std::map<std::string, std::string>& metrics) {
-  std::vector<std::string> found;
-  if (metrics.empty()) return found;
-  const std::vector<study::Row> rows = database.rows();
-  for (const auto& [metric, expected] : metrics) {
-    const bool has_one = std::any_of(rows.begin(), rows.end(), [&name = metric](const study::Row& row) {
-      return row.is_current && row.metrics.contains(name) && !row.metrics[name].is_null();
-    });
-    if (!has_one) found.push_back(metric);
+/// Says what metrics have no value at some points; those that none has are returned.
+std::vector<std::string> tell_metrics(const study::Study& of, const study::Dealer& dealer) {
+  std::vector<std::string> valueless;
+  for (const auto& [metric, expression] : of.metrics) {
+    const bool is_missed = dealer.is_missed(metric);
+    if (is_missed) valueless.push_back(metric);
+    const auto wrong = dealer.wrong_metrics().find(metric);
+    if (wrong == dealer.wrong_metrics().end() && !is_missed) continue;
+    const std::string expected = wrong == dealer.wrong_metrics().end() ? "a value at one point or more" : wrong->second;
+    print_warnings(
+        {InputError(of.file, "metrics." + metric, expected, wrong != dealer.wrong_metrics().end() ? "" : "none")
+             .what()});
   }
-  return found;
+  return valueless;
+}
+
+/// What a search would do, of which no point is known before it runs.
+int tell_search(const study::Study& of, bool json) {
+  const study::Search& search = *of.search;
+  std::vector<std::string> variables;
+  for (const study::Axis& axis : of.axes) variables.push_back(axis.path);
+  for (const std::vector<study::Axis>& zip : of.zips) {
+    std::vector<std::string> together;
+    for (const study::Axis& axis : zip) together.push_back(axis.path);
+    variables.push_back(join(together, " with "));
+  }
+  const std::string method(name_of(search.method));
+  if (json) {
+    print_json(ordered_json{{"method", method},
+                            {"minimise", search.minimise},
+                            {"maximise", search.maximise},
+                            {"variables", variables},
+                            {"evaluations", search.evaluations},
+                            {"population", search.population},
+                            {"seed", search.seed},
+                            {"fidelity", of.fidelity.size()}});
+    return kDone;
+  }
+  std::vector<std::string> goals;
+  for (const std::string& name : search.minimise) goals.push_back("least " + name);
+  for (const std::string& name : search.maximise) goals.push_back("largest " + name);
+  std::string text = fmt::format("{}: a search for the {}\n  method: {}\n  variables: {}\n", of.name, join(goals, ", "),
+                                 method, join(variables, ", "));
+  if (search.method == study::SearchMethod::kGrid) {
+    text += "  every combination of them is evaluated\n";
+  } else {
+    text += fmt::format("  at most {}, in generations of {}, seed {}\n", counted(search.evaluations, "evaluation"),
+                        search.population, search.seed);
+  }
+  if (!of.fidelity.empty()) text += fmt::format("  {} of fidelity\n", counted(of.fidelity.size(), "step"));
+  print(text + "nothing was simulated\n");
+  return kDone;
 }
 
 int deal(const SweepOptions& options, const study::Study& of, study::Workers& workers) {
-  if (options.dry_run && of.search) {
-    throw UsageError("--dry-run: expected a study without search, whose points are known before it is run");
-  }
+  if (of.search) study::check_search(of);
   const Made made = of.search ? Made() : make_points(of);
   check(of, made);
-  if (options.dry_run) return list_points(made, options.json);
+  if (options.dry_run) return of.search ? tell_search(of, options.json) : list_points(made, options.json);
   const fs::path file =
       options.database.empty() ? fs::path(options.study).replace_extension(".db") : fs::path(options.database);
   study::Database database(file.string(), study::Database::Access::kWrite, of.name);
-  database.set_about(study::to_json(study::about(of)));
+  const ordered_json about = study::to_json(study::about(of));
+  const bool is_changed = database.about() != about;
   study::Dealer dealer(of, database, workers);
   if (options.retry_failed) dealer.retry_failed();
   study::Dealt dealt;
@@ -165,7 +216,8 @@ int deal(const SweepOptions& options, const study::Study& of, study::Workers& wo
       line.show(now);
     });
     try {
-      dealer.renew_metrics();
+      if (is_changed) dealer.renew_metrics();
+      database.set_about(about);
       dealt = of.search ? study::search(of, database, dealer) : dealer.run(made.points);
     } catch (Interrupted& by) {
       by.kept = fmt::format("{} has {} of {}; the same command goes on from there", file.string(), dealt.ended(),
@@ -173,10 +225,8 @@ int deal(const SweepOptions& options, const study::Study& of, study::Workers& wo
       throw;
     }
   }
-  for (const auto& [metric, expected] : dealer.wrong_metrics()) {
-    print_warnings({InputError(of.file, "metrics." + metric, expected, "").what()});
-  }
-  const std::vector<std::string> valueless = without_value(database, dealer.wrong_metrics());
+  const bool none_done = dealt.before == 0 && dealt.done == 0 && dealt.equal == 0;
+  const std::vector<std::string> valueless = tell_metrics(of, dealer);
   ordered_json idle = ordered_json::array();
   std::string idle_text;
   for (const auto& [field, points] : dealer.without_effect()) {
@@ -197,11 +247,10 @@ int deal(const SweepOptions& options, const study::Study& of, study::Workers& wo
     print(fmt::format("{}: {}, {} of them simulated now, {}{} failed now{}\n", of.name, counted(dealt.points, "point"),
                       dealt.done, dealt.equal > 0 ? fmt::format("{} equal to others, ", dealt.equal) : "", dealt.failed,
                       made.left_out > 0 ? fmt::format("; constraints leave out {}", made.left_out) : ""));
-    print_failures(database, made.points);
+    print_failures(database);
     print(idle_text);
     print(fmt::format("wrote {}; weft study {} shows it\n", file.string(), file.string()));
   }
-  const bool none_done = dealt.before == 0 && dealt.done == 0 && dealt.equal == 0;
   return none_done || !valueless.empty() ? kFailed : kDone;
 }
 

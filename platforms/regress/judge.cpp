@@ -15,6 +15,7 @@ using nlohmann::ordered_json;
 
 namespace {
 
+constexpr const char* kGone = "a golden value of no metric of the case: weft regress --update removes it";
 constexpr const char* kMissing = "no golden value yet: weft regress --update writes it";
 
 MetricResult judge_metric(std::string name, const ordered_json& got, const ordered_json& golden,
@@ -115,6 +116,18 @@ CaseResult judge(const Case& of, const study::Row& row, const std::map<std::stri
     const Allowed equal{{traces::Tolerance::Kind::kAbsolute, 0}, "equal"};
     result.metrics.push_back(judge_metric(kDigest, row.digest, golden_of_metric(kDigest), equal));
   }
+  if (of.golden.is_object()) {
+    for (const auto& [name, value] : of.golden.items()) {
+      const bool is_known = std::any_of(result.metrics.begin(), result.metrics.end(),
+                                        [&known = name](const MetricResult& each) { return each.metric == known; });
+      if (is_known) continue;
+      MetricResult& gone = result.metrics.emplace_back();
+      gone.metric = name;
+      gone.golden = value;
+      gone.message = kGone;
+      gone.is_gone = true;
+    }
+  }
   if (const std::int64_t elements = wrong_elements(row.result); elements > 0) {
     result.message = elements == 1 ? "1 element is wrong" : fmt::format("{} elements are wrong", elements);
   }
@@ -173,6 +186,7 @@ ordered_json golden_of(const CaseResult& result) {
 }
 
 void take_as_golden(CaseResult& result) {
+  std::erase_if(result.metrics, [](const MetricResult& metric) { return metric.is_gone; });
   for (MetricResult& metric : result.metrics) {
     if (metric.got.is_null()) continue;
     metric.golden = metric.got;

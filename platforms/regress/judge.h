@@ -20,7 +20,8 @@ struct MetricResult {
   std::optional<double> deviation;  ///< a share of the golden value; none where that means nothing
   std::string allowed;              ///< "1%"
   bool passes = false;
-  std::string message;  ///< why it fails
+  std::string message;   ///< why it fails
+  bool is_gone = false;  ///< the case has no such metric, only a golden value of it
 };
 
 struct CaseResult {

@@ -52,6 +52,11 @@ constexpr const char* kColumns =
     "key, status, parameters, task, base, configuration, result, metrics, error, digest, version, wall_s, user_s, "
     "peak_bytes, run, current";
 
+/// The same columns, without what is long.
+constexpr const char* kShortColumns =
+    "key, status, parameters, task, NULL, NULL, NULL, metrics, error, digest, version, wall_s, user_s, peak_bytes, "
+    "run, current";
+
 /// The process that holds the lock, as the kernel lists them: "process 123 (weft sweep s.json)".
 std::string holder_of(int file) {
   struct stat status {};
@@ -241,14 +246,12 @@ const ordered_json& Database::base(const std::string& id) {
   return bases_.emplace(id, statement.json(0)).first->second;
 }
 
-Row Database::row_of(Statement& statement) {
+Row Database::short_row_of(Statement& statement) {
   Row row;
   row.key = statement.text(0);
   row.is_done = statement.text(1) == "done";
   row.values = statement.json(2);
   row.task = statement.json(3);
-  if (const std::string id = statement.text(4); !id.empty()) row.configuration = base(id).patch(statement.json(5));
-  row.result = statement.json(6);
   row.metrics = statement.json(7);
   row.error = statement.text(8);
   row.digest = statement.text(9);
@@ -258,6 +261,13 @@ Row Database::row_of(Statement& statement) {
   row.peak_bytes = statement.integer(13);
   row.run = statement.text(14);
   row.is_current = statement.integer(15) != 0;
+  return row;
+}
+
+Row Database::row_of(Statement& statement) {
+  Row row = short_row_of(statement);
+  if (const std::string id = statement.text(4); !id.empty()) row.configuration = base(id).patch(statement.json(5));
+  row.result = statement.json(6);
   return row;
 }
 
@@ -276,10 +286,30 @@ std::optional<Row> Database::find_run(const std::string& run, bool done_alone) {
   return row_of(statement);
 }
 
+std::optional<Row> Database::find_short(const std::string& key) {
+  Statement statement(*this, std::string("SELECT ") + kShortColumns + " FROM points WHERE key=?");
+  statement.bind(key);
+  if (!statement.step()) return std::nullopt;
+  return short_row_of(statement);
+}
+
+void Database::each_short(const std::function<void(Row row)>& work, const std::string& where) {
+  Statement statement(*this, std::string("SELECT ") + kShortColumns + " FROM points" + where + " ORDER BY key");
+  while (statement.step()) work(short_row_of(statement));
+}
+
 std::vector<Row> Database::rows() {
-  Statement statement(*this, std::string("SELECT ") + kColumns + " FROM points ORDER BY key");
   std::vector<Row> rows;
-  while (statement.step()) rows.push_back(row_of(statement));
+  each_short([&rows](Row row) {
+    row.task = nullptr;
+    rows.push_back(std::move(row));
+  });
+  return rows;
+}
+
+std::vector<Row> Database::failed() {
+  std::vector<Row> rows;
+  each_short([&rows](Row row) { rows.push_back(std::move(row)); }, " WHERE status='failed' AND current");
   return rows;
 }
 
@@ -329,6 +359,16 @@ void Database::store(const Row& row) {
   statement.step();
 }
 
+void Database::store_like(const Row& row, const std::string& other) {
+  Statement statement(*this,
+                      "INSERT OR REPLACE INTO points SELECT ?, status, ?, ?, base, configuration, result, ?, error, "
+                      "digest, version, wall_s, user_s, peak_bytes, run, 1 FROM points WHERE key=?");
+  statement.bind(row.key);
+  for (const ordered_json* const each : {&row.values, &row.task, &row.metrics}) statement.bind(dumped(*each));
+  statement.bind(other);
+  statement.step();
+}
+
 void Database::store_metrics(const std::string& key, const ordered_json& metrics) {
   Statement statement(*this, "UPDATE points SET metrics=? WHERE key=?");
   statement.bind(dumped(metrics));
@@ -336,8 +376,19 @@ void Database::store_metrics(const std::string& key, const ordered_json& metrics
   statement.step();
 }
 
-void Database::leave_all() {
-  execute("UPDATE points SET current=0");
+void Database::leave_but(const std::set<std::string>& keys) {
+  std::vector<std::string> left;
+  {
+    Statement statement(*this, "SELECT key FROM points WHERE current");
+    while (statement.step()) {
+      if (keys.count(statement.text(0)) == 0) left.push_back(statement.text(0));
+    }
+  }
+  for (const std::string& key : left) {
+    Statement statement(*this, "UPDATE points SET current=0 WHERE key=?");
+    statement.bind(key);
+    statement.step();
+  }
 }
 
 void Database::take(const Row& row) {

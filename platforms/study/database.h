@@ -6,6 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -63,8 +64,13 @@ class Database {
   [[nodiscard]] std::optional<Row> find(const std::string& key);
   /// Any point of that run.
   [[nodiscard]] std::optional<Row> find_run(const std::string& run, bool done_alone = false);
-  /// All, by key.
+  /// That point without its configuration and result, which are most of it.
+  [[nodiscard]] std::optional<Row> find_short(const std::string& key);
+  /// All of them so, by key.
   [[nodiscard]] std::vector<Row> rows();
+  /// Those of the study that failed.
+  [[nodiscard]] std::vector<Row> failed();
+  void each_short(const std::function<void(Row row)>& work, const std::string& where = "");
   /// Keys that begin so, to find what a user has shortened.
   [[nodiscard]] std::vector<std::string> keys_like(const std::string& beginning);
 
@@ -73,8 +79,10 @@ class Database {
   /// A transaction of its own. It takes the place of a row of that key.
   void store(const Row& row);
   void store_metrics(const std::string& key, const nlohmann::ordered_json& metrics);
-  /// The study has no point any more until it takes them, or stores others.
-  void leave_all();
+  /// The same of a row whose configuration, result and digest are those of another one, which they are copied from.
+  void store_like(const Row& row, const std::string& other);
+  /// The study has no other points than these any more until it takes or stores others.
+  void leave_but(const std::set<std::string>& keys);
   /// A point that is stored, as the study has it now: what it varies, how it is made, and its metrics.
   void take(const Row& row);
   /// Of `work` all is stored, or nothing.
@@ -90,6 +98,7 @@ class Database {
   void execute(const char* text) const;
   void make(const std::string& study);
   void check(const std::string& study);
+  [[nodiscard]] Row short_row_of(Statement& statement);
   [[nodiscard]] Row row_of(Statement& statement);
   [[nodiscard]] const nlohmann::ordered_json& base(const std::string& id);
 

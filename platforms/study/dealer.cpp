@@ -19,6 +19,19 @@ namespace {
 constexpr int kTries = 3;
 constexpr double kLookEvery = 0.2;
 
+/// What a row says of its point alone. One that failed keeps the limits by which it did.
+void tell_of(const Point& point, Row& row) {
+  row.key = point.key;
+  row.is_current = true;
+  row.values = ordered_json::object();
+  for (const auto& [path, value] : point.values) row.values[path] = value;
+  ordered_json task = to_json(point.task());
+  if (!row.is_done && row.task.is_object()) {
+    for (const char* const limit : {"time_ps", "memory"}) task[limit] = row.task.at(limit);
+  }
+  row.task = std::move(task);
+}
+
 }  // namespace
 
 Row row_of(const Point& point, Answer answer, Metrics& metrics) {
@@ -26,7 +39,7 @@ Row row_of(const Point& point, Answer answer, Metrics& metrics) {
   row.key = point.key;
   row.run = point.run;
   for (const auto& [path, value] : point.values) row.values[path] = value;
-  row.task = to_json(point.task);
+  row.task = to_json(point.task());
   row.version = platforms::version_text();
   row.error = std::move(answer.error);
   row.is_done = row.error.empty();
@@ -45,7 +58,7 @@ void Dealer::set_base(const std::vector<Point>& points) {
   if (has_base_) return;
   for (const Point& point : points) {
     if (!point.error.empty()) continue;
-    ordered_json base = platforms::configuration(ReadTask(point.task).platform().document());
+    ordered_json base = platforms::configuration(ReadTask(point.task()).platform().document());
     base.erase("weft");
     database_.set_base(base);
     has_base_ = true;
@@ -73,32 +86,68 @@ void Dealer::note(const Row& row) {
   for (const IdleField& field : idle_fields_of(row)) ++without_effect_[field];
 }
 
-void Dealer::store(const Point& point, Answer answer) {
-  const Row row = row_of(point, std::move(answer), metrics_);
-  note(row);
-  database_.store(row);
+void Dealer::store(const std::vector<const Point*>& points, Answer answer) {
+  Row row = row_of(*points.front(), std::move(answer), metrics_);
+  const auto store_all = [&] {
+    note(row);
+    database_.store(row);
+    const std::string first = row.key;
+    for (std::size_t i = 1; i < points.size(); ++i) {
+      tell_of(*points[i], row);
+      if (row.is_done) row.metrics = metrics_.of(row.result, row.values, row.configuration);
+      note(row);
+      database_.store_like(row, first);
+    }
+  };
+  points.size() == 1 ? store_all() : database_.in_one(store_all);
+}
+
+const Row* Dealer::stored(const std::string& run, bool done_alone) {
+  constexpr std::size_t kMostKept = 128;
+  if (const auto kept = stored_.find(run); kept != stored_.end() && (kept->second.is_done || !done_alone)) {
+    return &kept->second;
+  }
+  std::optional<Row> found = database_.find_run(run, done_alone);
+  if (!found) return nullptr;
+  if (stored_.size() >= kMostKept) stored_.clear();
+  return &(stored_.insert_or_assign(run, std::move(*found)).first->second);
+}
+
+bool Dealer::is_to_retry(const Row& row) const {
+  if (row.is_done) return false;
+  if (retries_) return true;
+  // What it was allowed when it failed.
+  const auto less = [&](const char* name, std::int64_t allowed) {
+    const auto before = row.task.at(name).get<std::int64_t>();
+    return before != 0 && (allowed == 0 || allowed > before);
+  };
+  return (is_of_time(row.error) && less("time_ps", study_.limits.time.count())) ||
+         (is_of_memory(row.error) && less("memory", study_.limits.memory.count()));
 }
 
 bool Dealer::take(const Point& point, Dealt& dealt) {
-  const auto as_now = [&](Row row) {
-    row.key = point.key;
-    row.is_current = true;
-    row.values = ordered_json::object();
-    for (const auto& [path, value] : point.values) row.values[path] = value;
-    row.task = to_json(point.task);
-    if (row.is_done) row.metrics = metrics_.of(row.result, row.values, row.configuration);
-    note(row);
-    return row;
-  };
-  if (std::optional<Row> known = database_.find(point.key); known && (known->is_done || !retries_)) {
-    database_.take(as_now(std::move(*known)));
-    ++dealt.before;
+  const std::optional<Row> known = database_.find_short(point.key);
+  const bool has_it = known && !is_to_retry(*known);
+  // Of another point that failed and is to be tried again nothing is taken.
+  const Row* const of_run = stored(has_it ? known->run : point.run, has_it ? known->is_done : retries_);
+  if (of_run == nullptr || (!has_it && is_to_retry(*of_run))) return false;
+  Row row;
+  row.key = point.key;
+  row.is_done = of_run->is_done;
+  row.result = of_run->result;
+  row.task = has_it ? known->task : of_run->task;
+  tell_of(point, row);
+  if (row.is_done) row.metrics = metrics_.of(row.result, row.values, of_run->configuration);
+  note(row);
+  if (!has_it) {
+    ++(row.is_done ? dealt.equal : dealt.failed);
+    database_.store_like(row, of_run->key);
     return true;
   }
-  std::optional<Row> equal = database_.find_run(point.run, retries_);
-  if (!equal) return false;
-  ++(equal->is_done ? dealt.equal : dealt.failed);
-  database_.store(as_now(std::move(*equal)));
+  ++dealt.before;
+  const bool is_as_stored =
+      known->is_current && known->values == row.values && known->task == row.task && known->metrics == row.metrics;
+  if (!is_as_stored) database_.take(row);
   return true;
 }
 
@@ -108,7 +157,6 @@ Dealt Dealer::run(const std::vector<Point>& points) {
   // By what is simulated, in order; the first of each is.
   std::vector<std::vector<const Point*>> order;
   database_.in_one([&] {
-    if (!std::exchange(has_begun_, true)) database_.leave_all();
     std::set<std::string> seen;
     std::map<std::string, std::size_t> place;
     for (const Point& point : points) {
@@ -119,7 +167,8 @@ Dealt Dealer::run(const std::vector<Point>& points) {
       } else if (!point.error.empty()) {
         Answer answer;
         answer.error = point.error;
-        store(point, std::move(answer));
+        const Row row = row_of(point, std::move(answer), metrics_);
+        database_.store(row);
         ++dealt.failed;
       } else if (const auto [at, is_new] = place.emplace(point.run, order.size()); is_new) {
         order.push_back({&point});
@@ -127,7 +176,9 @@ Dealt Dealer::run(const std::vector<Point>& points) {
         order[at->second].push_back(&point);
       }
     }
+    if (!std::exchange(has_begun_, true)) database_.leave_but(seen);
   });
+  stored_.clear();
   std::stable_sort(order.begin(), order.end(),
                    [](const auto& a, const auto& b) { return a.front()->size > b.front()->size; });
   double all = 0;
@@ -146,7 +197,7 @@ Dealt Dealer::run(const std::vector<Point>& points) {
       waiting.pop_front();
       ++tries[index];
       ++under_way;
-      workers_.give(idle.back(), index, order[index].front()->task);
+      workers_.give(idle.back(), index, order[index].front()->task());
       idle.pop_back();
     }
     if (progress_) progress_(dealt);
@@ -168,7 +219,7 @@ Dealt Dealer::run(const std::vector<Point>& points) {
     (answer.error.empty() ? dealt.equal : dealt.failed) += order[index].size() - 1;
     ended += order[index].front()->size;
     dealt.share = ended / all;
-    for (const Point* const point : order[index]) store(*point, answer);
+    store(order[index], std::move(answer));
   }
   if (progress_) progress_(dealt);
   return dealt;
@@ -177,11 +228,18 @@ Dealt Dealer::run(const std::vector<Point>& points) {
 void Dealer::renew_metrics() {
   // What is wrong with those of points that have left the study is nobody's concern.
   Metrics renewed(study_);
-  for (const Row& row : database_.rows()) {
-    if (!row.is_done) continue;
-    const ordered_json metrics = renewed.of(row.result, row.values, row.configuration);
-    if (metrics != row.metrics) database_.store_metrics(row.key, metrics);
-  }
+  std::vector<std::pair<std::string, ordered_json>> changed;
+  database_.each_short(
+      [&](const Row& row) {
+        const Row* const of_run = stored(row.run, true);
+        ordered_json metrics = renewed.of(of_run->result, row.values, of_run->configuration);
+        if (metrics != row.metrics) changed.emplace_back(row.key, std::move(metrics));
+      },
+      " WHERE status='done'");
+  if (changed.empty()) return;
+  database_.in_one([&] {
+    for (const auto& [key, metrics] : changed) database_.store_metrics(key, metrics);
+  });
 }
 
 }  // namespace weft::study

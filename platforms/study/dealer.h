@@ -59,6 +59,8 @@ class Dealer {
   void renew_metrics();
 
   [[nodiscard]] const std::map<std::string, std::string>& wrong_metrics() const { return metrics_.wrong(); }
+  /// Whether points are done, and none has a value of it.
+  [[nodiscard]] bool is_missed(const std::string& metric) const { return metrics_.is_missed(metric); }
   /// At how many points a field that the study sets changes nothing, by field and reason.
   [[nodiscard]] const std::map<IdleField, std::size_t>& without_effect() const { return without_effect_; }
 
@@ -66,7 +68,12 @@ class Dealer {
   void set_base(const std::vector<Point>& points);
   /// Whether the database has it, or what it comes to.
   bool take(const Point& point, Dealt& dealt);
-  void store(const Point& point, Answer answer);
+  /// What is stored of a run; what was read last is kept.
+  const Row* stored(const std::string& run, bool done_alone);
+  /// Whether it is to be simulated again: it has failed, and may not now.
+  [[nodiscard]] bool is_to_retry(const Row& row) const;
+  /// One answer to all of them.
+  void store(const std::vector<const Point*>& points, Answer answer);
   void note(const Row& row);
 
   const Study& study_;
@@ -76,6 +83,7 @@ class Dealer {
   bool retries_ = false;
   std::function<void(const Dealt&)> progress_;
   std::map<IdleField, std::size_t> without_effect_;
+  std::map<std::string, Row> stored_;
   bool has_base_ = false;
   bool has_begun_ = false;
 };

@@ -96,6 +96,21 @@ class MetricCheck {
     for (const auto& [path, value] : effective.items()) given_.insert(path);
   }
 
+  /// A name of the study's own would hide a field of the same name from all expressions.
+  void check_names() const {
+    const json& fields = task_.values();
+    for (const auto& [name, expression] : study_.metrics) {
+      if (fields.contains(name) && expression.text() != name) {
+        fail(name, "a name that no field of the platform has", platforms::in_quotes(name));
+      }
+    }
+    for (const std::string& name : study_.own) {
+      if (!fields.contains(name)) continue;
+      throw InputError(study_.file, "values." + name, "a name that no field of the platform has",
+                       platforms::in_quotes(name));
+    }
+  }
+
   void check(const std::string& name, const Expression& expression) {
     if (!under_way_.insert(name).second) fail(name, "an expression that does not need its own value");
     const std::string& text = expression.text();
@@ -217,6 +232,7 @@ InputError with_place(const Study& study, const InputError& error) {
 
 void check_metrics(const Study& study, const Point& point, ReadTask& task, const MetricPlace& place) {
   MetricCheck check(study, point, task, place);
+  check.check_names();
   for (const auto& [name, expression] : study.metrics) check.check(name, expression);
 }
 
@@ -228,7 +244,7 @@ void check_points(const Study& study, const std::vector<Point>& points, const Me
     const Point& point = points[i];
     std::optional<ReadTask> task;
     try {
-      task.emplace(point.task);
+      task.emplace(point.task());
       task->check();
     } catch (const InputError& error) {
       if (!first) first = std::make_exception_ptr(with_place(study, error));
@@ -282,6 +298,42 @@ std::vector<Point> examples(const Study& study) {
     for (std::size_t value = 1; value < std::min(variables[i].size(), kMostValues); ++value) add(maker, i, value);
   }
   return points;
+}
+
+void check_texts(const Study& study, const std::vector<Point>& points) {
+  std::map<std::string, const Axis*> axes;
+  const auto add = [&axes](const Axis& axis) {
+    if (std::any_of(axis.values.begin(), axis.values.end(), [](const json& value) { return value.is_string(); })) {
+      axes.emplace(axis.path, &axis);
+    }
+  };
+  for (const Axis& axis : study.axes) add(axis);
+  for (const std::vector<Axis>& zip : study.zips) std::for_each(zip.begin(), zip.end(), add);
+  // By path and text, of what points failed for want of it.
+  std::map<std::pair<std::string, std::string>, std::string> wrong;
+  const auto each_text = [&](const Point& point, const auto& work) {
+    for (const auto& [path, value] : point.values) {
+      if (axes.count(path) != 0 && value.is_string()) work(path, value.template get<std::string>());
+    }
+  };
+  for (const Point& point : points) {
+    if (point.error.empty()) continue;
+    each_text(point, [&](const std::string& path, const std::string& text) {
+      const std::string place = study.file + ": " + path + ": ";
+      if (point.error.starts_with(place)) wrong.emplace(std::pair(path, text), point.error.substr(place.size()));
+    });
+  }
+  if (wrong.empty()) return;
+  for (const Point& point : points) {
+    if (point.error.empty()) {
+      each_text(point, [&wrong](const auto& path, const auto& text) { wrong.erase({path, text}); });
+    }
+  }
+  if (wrong.empty()) return;
+  const auto& [of, error] = *wrong.begin();
+  const bool is_axis = std::any_of(study.axes.begin(), study.axes.end(),
+                                   [&path = of.first](const Axis& axis) { return axis.path == path; });
+  throw platforms::UsageError(study.file + (is_axis ? ": axes." : ": zip.") + of.first + ": " + error);
 }
 
 void check_sizes(const Study& study, const std::vector<Point>& points) {

@@ -28,6 +28,10 @@ void check_points(const Study& study, const std::vector<Point>& points, const Me
 /// Points of a search to check: the first values of its axes, with each value of each of them in turn.
 [[nodiscard]] std::vector<Point> examples(const Study& study);
 
+/// Throws UsageError for a text among the listed values of an axis that no point can read: a part that there is not, a
+/// quantity without its unit.
+void check_texts(const Study& study, const std::vector<Point>& points);
+
 /// Throws InputError for a size of a collective that is no multiple of its elements.
 void check_sizes(const Study& study, const std::vector<Point>& points);
 

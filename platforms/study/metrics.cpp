@@ -73,7 +73,11 @@ class Finding {
     if (at != nullptr) return known_[name] = nullptr;
     if (!under_way_.insert(name).second) throw ExpressionError("an expression that does not need its own value");
     const double number = expression.value([this](const std::string& path) { return lookup(path); });
-    return known_[name] = std::isfinite(number) ? ordered_json(number) : ordered_json();
+    if (!std::isfinite(number)) {
+      throw ExpressionError("a finite number, got " + std::string(std::isnan(number) ? "nan" : "inf") + " of " +
+                            platforms::in_quotes(expression.text()));
+    }
+    return known_[name] = number;
   }
 
  private:
@@ -110,12 +114,14 @@ class Finding {
 }  // namespace
 
 ordered_json Metrics::of(const ordered_json& result, const ordered_json& values, const ordered_json& configuration) {
+  asked_ = true;
   Finding finding(*study_, result, values, configuration);
   ordered_json all = ordered_json::object();
   for (const auto& [name, expression] : study_->metrics) {
     all[name] = nullptr;
     try {
       all[name] = finding.metric(name, expression);
+      if (!all[name].is_null()) found_.insert(name);
     } catch (const ExpressionError& error) {
       wrong_.emplace(name, error.what());
     }

@@ -102,7 +102,10 @@ class Reader {
       if (!root_.child("collective").is_object()) root_.child("collective").fail("an object with op and bytes");
       study_.collective = root_.child("collective").raw();
     }
-    for (auto& [path, node] : members("set")) study_.set.emplace_back(path, node.raw());
+    for (auto& [path, node] : members("set")) {
+      study_.set.emplace_back(path, node.raw());
+      set_.insert(path);
+    }
     read_values();
     for (auto& [path, node] : members("axes")) add(study_.axes, read_axis(path, node, root_.has("search")), node);
     read_zips();
@@ -135,6 +138,7 @@ class Reader {
   /// A place has one source of values.
   void claim(const std::string& path, const Node& node) {
     if (!claimed_.insert(path).second) node.fail("one place that gives its values", "a second one");
+    if (set_.count(path) != 0) node.fail("one place that gives its values", "a second one beside set");
   }
   void add(std::vector<Axis>& axes, Axis axis, const Node& node) {
     claim(axis.path, node);
@@ -197,18 +201,29 @@ class Reader {
     node.read(static_cast<SearchFields&>(search));
     const auto check = [&](const char* key, const std::vector<std::string>& names) {
       const std::vector<Node> nodes = node.has(key) ? node.child(key).elements() : std::vector<Node>();
-      for (std::size_t i = 0; i < names.size(); ++i) check_metric(names[i], nodes[i]);
+      for (std::size_t i = 0; i < names.size(); ++i) {
+        check_metric(names[i], nodes[i]);
+        if (std::find(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(i), names[i]) !=
+            names.begin() + static_cast<std::ptrdiff_t>(i)) {
+          nodes[i].fail("each metric once");
+        }
+      }
     };
     check("minimise", search.minimise);
     check("maximise", search.maximise);
+    for (std::size_t i = 0; i < search.maximise.size(); ++i) {
+      const std::vector<std::string>& others = search.minimise;
+      if (std::find(others.begin(), others.end(), search.maximise[i]) == others.end()) continue;
+      node.child("maximise").elements()[i].fail("a metric that minimise does not have");
+    }
     const std::size_t all = search.minimise.size() + search.maximise.size();
     if (all == 0) node.child("minimise").fail("one metric or more, or some to maximise");
-    const bool one = search.method == SearchMethod::kGenetic || search.method == SearchMethod::kDifferential ||
-                     search.method == SearchMethod::kAnnealing;
-    if (one && all > 1) node.child("method").fail("nsga2 or moead, since there are several metrics");
-    if (search.method == SearchMethod::kMoead && all < 2) {
-      node.child("method").fail("nsga2, sga, de or annealing, since there is one metric");
+    if (search.method == SearchMethod::kAuto) search.method = all == 1 ? SearchMethod::kGenetic : SearchMethod::kNsga2;
+    const bool several = search.method == SearchMethod::kNsga2 || search.method == SearchMethod::kMoead;
+    if (!several && search.method != SearchMethod::kGrid && all > 1) {
+      node.child("method").fail("nsga2 or moead, since there are several metrics");
     }
+    if (several && all == 1) node.child("method").fail("sga, de or annealing, since there is one metric");
     if (search.method == SearchMethod::kGrid) {
       for (const auto& [path, place] : spans_) {
         place.fail("a list, or from and to with steps or factor, since search.method is grid", "neither");
@@ -234,6 +249,7 @@ class Reader {
       Fidelity step;
       if (nodes[i].has("set")) {
         for (auto& [path, node] : order_.members(nodes[i].child("set"), {"fidelity", std::to_string(i), "set"})) {
+          if (claimed_.count(path) != 0) node.fail("a path whose values nothing else of the study gives");
           step.set.emplace_back(path, node.raw());
         }
       }
@@ -252,6 +268,7 @@ class Reader {
   Node root_;
   Order order_;
   Study& study_;
+  std::set<std::string> set_;
   std::set<std::string> claimed_;
   std::vector<std::pair<std::string, Node>> spans_;  ///< axes without values of their own
 };

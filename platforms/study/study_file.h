@@ -43,16 +43,18 @@ struct RunOptions {
   }
 };
 
-enum class SearchMethod { kNsga2, kMoead, kGenetic, kDifferential, kAnnealing, kGrid };
+/// kAuto is sga for one metric and nsga2 for several: a study that was read has the one or the other.
+enum class SearchMethod { kAuto, kNsga2, kMoead, kGenetic, kDifferential, kAnnealing, kGrid };
 inline EnumNames<SearchMethod> enum_names(SearchMethod /*tag*/) {
-  return {{"nsga2", SearchMethod::kNsga2},     {"moead", SearchMethod::kMoead},         {"sga", SearchMethod::kGenetic},
-          {"de", SearchMethod::kDifferential}, {"annealing", SearchMethod::kAnnealing}, {"grid", SearchMethod::kGrid}};
+  return {{"auto", SearchMethod::kAuto},   {"nsga2", SearchMethod::kNsga2},     {"moead", SearchMethod::kMoead},
+          {"sga", SearchMethod::kGenetic}, {"de", SearchMethod::kDifferential}, {"annealing", SearchMethod::kAnnealing},
+          {"grid", SearchMethod::kGrid}};
 }
 
 struct SearchFields {
   std::vector<std::string> minimise;
   std::vector<std::string> maximise;
-  SearchMethod method = SearchMethod::kNsga2;
+  SearchMethod method = SearchMethod::kAuto;
   int evaluations = 100;
   int population = 20;
   std::int64_t seed = 1;
@@ -62,8 +64,8 @@ struct SearchFields {
     visit("minimise", minimise, "Names of metrics");
     visit("maximise", maximise, "Names of metrics");
     visit("method", method,
-          "nsga2 and moead for any number of metrics; sga, de and annealing for one; grid takes all points, for "
-          "fidelity");
+          "sga, de and annealing for one metric; nsga2 and moead for several; auto: sga for one, nsga2 for several; "
+          "grid takes all points, for fidelity");
     visit("evaluations", evaluations, "Points at the most", Range{1, 1'000'000'000});
     visit("population", population, "Points of a generation: those that can run at the same time", Range{4, 1'000'000});
     visit("seed", seed, "Of the search");

@@ -71,24 +71,71 @@ std::string_view without_label(std::string_view line) {
   return is_label ? line.substr(first.size()) : line;
 }
 
+bool is_digit(char c) {
+  return std::isdigit(static_cast<unsigned char>(c)) != 0;
+}
+
+/// What stands before the names of columns, as a launcher or a logger labels all lines; empty if nothing does.
+std::string_view label_in(std::string_view text) {
+  for (std::size_t from = 0; from < text.size();) {
+    const std::size_t end = std::min(text.find('\n', from), text.size());
+    const std::string_view line = text.substr(from, end - from);
+    from = end + 1;
+    const std::size_t sign = line.find('#');
+    if (sign == std::string_view::npos) continue;
+    const std::vector<std::string_view> names = words_of(line.substr(sign + 1));
+    if (names.empty() || names.front() != "size" || std::find(names.begin(), names.end(), "busbw") == names.end()) {
+      continue;
+    }
+    const std::string_view before = line.substr(0, sign);
+    return before.substr(0, before.find_last_not_of(" \t") + 1);
+  }
+  return {};
+}
+
+/// Without a label that is like that one but for its numbers: of another rank, or a later time.
+std::string_view without_label(std::string_view line, std::string_view label) {
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < label.size();) {
+    if (at >= line.size()) return line;
+    if (!is_digit(label[i])) {
+      if (line[at++] != label[i++]) return line;
+      continue;
+    }
+    if (!is_digit(line[at])) return line;
+    while (i < label.size() && is_digit(label[i])) ++i;
+    while (at < line.size() && is_digit(line[at])) ++at;
+  }
+  return line.substr(at);
+}
+
 /// Text as it stood on a terminal.
 class Lines {
  public:
-  explicit Lines(std::string file) : file_(std::move(file)) {}
+  Lines(std::string file, std::string_view label) : file_(std::move(file)), label_(label) {}
 
   void add(std::string_view line) {
     ++number_;
-    line = without_label(line);
+    const std::string_view rest = without_label(line, label_);
+    line = rest.size() == line.size() ? without_label(line) : rest;
     const std::vector<std::string_view> words = words_of(line);
     if (words.empty()) return;
     if (const std::string test = test_in(line); !test.empty()) test_ = test;
+    for (const std::string_view failure : {"Test NCCL failure", "Test CUDA failure", "Test failure"}) {
+      if (line.find(failure) == std::string_view::npos || has_failed_) continue;
+      has_failed_ = true;
+      warn(number_, "the test failed, and sizes may be missing: " + one_line(line));
+    }
     if (words.front().starts_with('#')) {
       add_comment(line);
     } else if (words.front().find_first_not_of("0123456789") == std::string_view::npos) {
       add_row(words);
     }
   }
+  /// There are no more.
+  void end() { end_test(); }
   [[nodiscard]] std::vector<NcclRow> take_rows() { return std::move(rows_); }
+  [[nodiscard]] const std::vector<std::string>& warnings() const { return warnings_; }
 
  private:
   /// Where a row has what, counted from its first word.
@@ -106,8 +153,28 @@ class Lines {
     std::vector<std::string_view> words = words_of(line.substr(line.find('#') + 1));
     if (words.empty()) return;
     if (words.front() == "nThread" || words.front() == "Using") ranks_.clear();
+    if (words.front() == "nThread") {
+      end_test();
+      begun_ = number_;
+    }
+    if (words.front() == "Avg") begun_ = 0;
     if (words.front() == "Rank" && words.size() > 3) add_rank(words);
     if (words.front() == "size") set_columns(words);
+  }
+
+  void warn(int line, const std::string& what) {
+    warnings_.push_back(file_ + ":" + std::to_string(line) + ": " + what);
+  }
+
+  /// A test that came to its end prints the mean of its rates last.
+  void end_test() {
+    if (begun_ != 0 && !has_failed_) {
+      warn(begun_,
+           "the test that begins here did not come to its end, and sizes may be missing: it has no line \"# Avg "
+           "bus bandwidth\"");
+    }
+    begun_ = 0;
+    has_failed_ = false;
   }
 
   /// "Rank 0 Group 0 Pid 2321 on ...". Ranks of other groups run tests of their own.
@@ -189,6 +256,10 @@ class Lines {
   }
 
   std::string file_;
+  std::string_view label_;
+  std::vector<std::string> warnings_;
+  int begun_ = 0;  ///< line of a test that has not ended
+  bool has_failed_ = false;
   int number_ = 0;
   std::string test_;
   std::string group_;
@@ -301,7 +372,7 @@ std::string contradiction(const NcclRow& row) {
   return text;
 }
 
-std::vector<NcclRow> read_nccl_tests(const std::filesystem::path& file) {
+std::vector<NcclRow> read_nccl_tests(const std::filesystem::path& file, std::vector<std::string>* warnings) {
   const std::string text = read_text(file, kExpected);
   std::vector<NcclRow> rows;
   if (const std::size_t first = text.find_first_not_of(" \t\r\n"); first != std::string::npos && text[first] == '{') {
@@ -315,9 +386,11 @@ std::vector<NcclRow> read_nccl_tests(const std::filesystem::path& file) {
       throw FormatError(file.string(), 0, kJson + std::string("other JSON: ") + error.what());
     }
   } else {
-    Lines lines(file.string());
+    Lines lines(file.string(), label_in(text));
     std::istringstream stream(text);
     for (std::string line; std::getline(stream, line);) lines.add(line);
+    lines.end();
+    if (warnings != nullptr) *warnings = lines.warnings();
     rows = lines.take_rows();
   }
   if (rows.empty()) throw FormatError(file.string(), 0, "expected " + std::string(kExpected) + ", got no row");

@@ -15,8 +15,10 @@
 ///         1048576        262144     float     sum      -1    32.10   32.67   57.16       0    31.80   32.97 ...
 ///
 /// Rows are measured out of place first, then in place. Columns are found by their names, or, where no line has names,
-/// by their number from the end: older versions have no root, or no redop. Lines that begin with no number, which NCCL
-/// and launchers mix with the rest, say nothing, but for the name of a test. What `-J FILE` writes is read as well.
+/// by their number from the end: older versions have no root, or no redop. Launchers put a label before each line
+/// ("0: ", "[1,0]<stdout>:", a time): one that stands before the names of columns, numbers in it apart, is left out.
+/// Lines that begin with no number, which NCCL and launchers mix with the rest, say nothing, but for the name of a
+/// test. What `-J FILE` writes is read as well.
 namespace weft::traces {
 
 struct NcclRow {
@@ -40,6 +42,8 @@ struct NcclRow {
 [[nodiscard]] std::string contradiction(const NcclRow& row);
 
 /// All rows of more than no bytes, in order. Throws FormatError for a file without any, and for a row that is no row.
-[[nodiscard]] std::vector<NcclRow> read_nccl_tests(const std::filesystem::path& file);
+/// `warnings` gets a line for each test that failed or did not come to its end, with the file and its line.
+[[nodiscard]] std::vector<NcclRow> read_nccl_tests(const std::filesystem::path& file,
+                                                   std::vector<std::string>* warnings = nullptr);
 
 }  // namespace weft::traces

@@ -105,7 +105,7 @@ class CaseRunner {
           end(index, regress::failed(cases_[index], points_[index]->error));
           continue;
         }
-        workers.give(idle.back(), index, points_[index]->task);
+        workers.give(idle.back(), index, points_[index]->task());
         idle.pop_back();
       }
       constexpr double kLook = 0.1;
@@ -122,7 +122,7 @@ class CaseRunner {
     const std::optional<study::Point> point = study::PointMaker(of.study).make({});
     std::optional<study::ReadTask> task;
     try {
-      task.emplace(point->task);
+      task.emplace(point->task());
       task->check();
     } catch (const std::exception&) {
       return;

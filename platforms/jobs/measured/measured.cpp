@@ -120,7 +120,7 @@ std::string verdict_of(double error, std::int64_t wrong, bool disagrees) {
 }  // namespace
 
 Measured::Measured(std::string file, const MeasuredChoice& choice) : file_(std::move(file)) {
-  choose(traces::read_nccl_tests(file_), choice);
+  choose(traces::read_nccl_tests(file_, &warnings_), choice);
 }
 
 void Measured::choose(const std::vector<NcclRow>& rows, const MeasuredChoice& choice) {
@@ -215,12 +215,17 @@ ordered_json Measured::beside(const std::vector<CollectiveResult>& results, cons
   ordered_json rows = ordered_json::array();
   double sum = 0;
   double sizes = 0;
+  std::size_t meant = 0;
   for (std::size_t i = 0; i < results.size(); ++i) {
     const Size& size = sizes_[i];
     const double measured = mean(size.time_us);
     const double error = to_us(results[i].time) / measured - 1;
-    sum += error;
-    sizes += std::abs(error);
+    // Its time means little.
+    if (size.wrong == 0 && !size.disagrees) {
+      sum += error;
+      sizes += std::abs(error);
+      ++meant;
+    }
     ordered_json row = {
         {"bytes", size.bytes},
         {"measured_us", measured},
@@ -235,12 +240,14 @@ ordered_json Measured::beside(const std::vector<CollectiveResult>& results, cons
     if (!why.is_null()) row["limit"] = limit_of(why, values, i, results.size());
     rows.push_back(std::move(row));
   }
-  const auto count = static_cast<double>(results.size());
-  const auto mean_of = [&](double all) { return results.empty() ? ordered_json() : ordered_json(all / count); };
+  const auto mean_of = [meant](double all) {
+    return meant == 0 ? ordered_json() : ordered_json(all / static_cast<double>(meant));
+  };
   return {{"file", file_},
           {"ranks", ranks_ == 0 ? ordered_json() : ordered_json(ranks_)},
           {"mean_error", mean_of(sum)},
           {"mean_absolute_error", mean_of(sizes)},
+          {"left_out_of_mean", results.size() - meant},
           {"rows", rows}};
 }
 
@@ -263,9 +270,13 @@ std::string measured_text(const ordered_json& beside) {
   }
   constexpr std::size_t kTexts = 6;
   std::string text = in_columns(lines, kTexts);
-  if (beside["mean_error"].is_null()) return text;
-  return text + fmt::format("# mean error {:+.1f} %, mean |error| {:.1f} %\n", 100 * beside["mean_error"].get<double>(),
-                            100 * beside["mean_absolute_error"].get<double>());
+  const auto left_out = beside["left_out_of_mean"].get<std::size_t>();
+  const std::string without =
+      left_out == 0 ? "" : fmt::format(", without {} whose measurement is wrong", counted(left_out, "size"));
+  if (beside["mean_error"].is_null()) return text + (left_out == 0 ? "" : "# no mean error" + without + "\n");
+  return text + fmt::format("# mean error {:+.1f} %, mean |error| {:.1f} %{}\n",
+                            100 * beside["mean_error"].get<double>(), 100 * beside["mean_absolute_error"].get<double>(),
+                            without);
 }
 
 }  // namespace weft::platforms

@@ -33,10 +33,11 @@ class Measured {
 
   /// Throws UsageError if the file says that it measured another number of ranks.
   void check_ranks(int accelerators, int per_node, const std::string& platform) const;
-  /// A line for each row whose own values disagree, with the file and its line.
+  /// A line for each row whose own values disagree and each test that did not end well, with the file and its line.
   [[nodiscard]] const std::vector<std::string>& warnings() const { return warnings_; }
 
-  /// For summary.json: `file`, `ranks`, `mean_error`, `mean_absolute_error` and `rows`, a row for each result. With the
+  /// For summary.json: `file`, `ranks`, `mean_error`, `mean_absolute_error`, `left_out_of_mean`, sizes that are not in
+  /// the mean as their measurement is wrong or contradicts itself, and `rows`, a row for each result. With the
   /// critical path, why_summary() and config.json's `values`, a row has the `limit`: what most of its path goes to.
   [[nodiscard]] nlohmann::ordered_json beside(const std::vector<CollectiveResult>& results,
                                               const nlohmann::ordered_json& why,

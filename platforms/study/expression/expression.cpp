@@ -26,6 +26,7 @@ json find(const Expression::Lookup& lookup, const std::string& name) {
 
 /// With each comparison of a text replaced by its result.
 std::string compared(const std::string& text, const Expression::Lookup& lookup) {
+  if (text.find('"') == std::string::npos) return text;
   static const std::regex kComparison(R"re(([A-Za-z_][A-Za-z0-9_.]*)\s*(==|!=)\s*"([^"]*)")re");
   std::string result;
   auto from = text.begin();
@@ -41,6 +42,7 @@ std::string compared(const std::string& text, const Expression::Lookup& lookup) 
 
 /// With each name of several values, "rows.*.time_us", replaced by them.
 std::string expanded(const std::string& text, const Expression::Lookup& lookup) {
+  if (text.find(".*") == std::string::npos) return text;
   static const std::regex kSeveral(R"re([A-Za-z_][A-Za-z0-9_.]*\.\*(\.[A-Za-z0-9_*]+)*)re");
   std::string result;
   auto from = text.begin();
@@ -97,6 +99,7 @@ double Expression::value(const Lookup& lookup) const {
     parser.DefineFun("floor", [](double x) { return std::floor(x); });
     parser.DefineFun("round", [](double x) { return std::round(x); });
     parser.DefineFun("mod", [](double x, double y) { return std::fmod(x, y); });
+    parser.DefineInfixOprt("!", [](double x) { return x == 0 ? 1.0 : 0.0; });
     parser.SetVarFactory(&Variables::add, &variables);
     parser.SetExpr(expanded(compared(text_, lookup), lookup));
     const double value = parser.Eval();

@@ -16,7 +16,7 @@ class ExpressionError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Arithmetic over values by name, as muParser has it: + - * / ^, comparisons, && and ||, ?:, functions such as min,
+/// Arithmetic over values by name, as muParser has it: + - * / ^, comparisons, !, && and ||, ?:, functions such as min,
 /// max, sqrt, log2, ceil, floor, round and mod. Names are dotted paths. A quantity counts in its base unit
 /// (quantity_value.h). A name with `*` in the place of a key or a number of an element stands for all there are, as
 /// arguments of max, min, sum and avg: `max(rows.*.time_us)`. A text is compared by `path == "text"` and `path !=

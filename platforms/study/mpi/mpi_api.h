@@ -16,6 +16,8 @@ struct MpiApi {
   void (*send)(int to, const std::string& text);
   /// From whom, and what; none if nothing has come. It does not wait.
   std::optional<std::pair<int, std::string>> (*receive)();
+  /// Ends all processes at once.
+  void (*abort)();
 };
 
 extern "C" const MpiApi* weft_mpi();

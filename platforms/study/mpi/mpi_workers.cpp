@@ -2,6 +2,7 @@
 #include "platforms/study/mpi/mpi_workers.h"
 
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <thread>
 
@@ -15,6 +16,11 @@ namespace {
 
 /// Open MPI waits by asking without a pause, which would take a core from those that simulate.
 constexpr auto kPause = std::chrono::milliseconds(1);
+constexpr double kLong = 1;
+/// How soon one that simulates finds that the dealer ends.
+constexpr double kLookEvery = 0.1;
+/// What the dealer tells the others at the end, and what they say last.
+constexpr const char* kEnd = "";
 
 std::optional<std::pair<int, std::string>> receive_within(const MpiApi& api, double seconds) {
   const platforms::Stopwatch watch;
@@ -54,25 +60,40 @@ MpiWorkers::MpiWorkers() {
 }
 
 MpiWorkers::~MpiWorkers() {
-  if (deals()) {
-    for (int to = 1; to < api_->size(); ++to) api_->send(to, "");
-  }
+  if (deals()) end_others();
   local_.reset();
   api_->end();
 }
 
+void MpiWorkers::end_others() {
+  for (int to = 1; to < api_->size(); ++to) api_->send(to, kEnd);
+  for (std::size_t ended = 0; ended < count();) {
+    const auto received = receive_within(*api_, kLong);
+    if (received && received->second == kEnd) ++ended;
+  }
+}
+
 void MpiWorkers::serve() {
-  constexpr double kLong = 1;
+  try {
+    answer();
+    api_->send(0, kEnd);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "weft: rank %d: %s\n", api_->rank(), error.what());
+    api_->abort();
+  }
+}
+
+void MpiWorkers::answer() {
   for (;;) {
     const auto received = receive_within(*api_, kLong);
     if (!received) continue;
-    if (received->second.empty()) return;
+    if (received->second == kEnd) return;
     const std::uint64_t id = nlohmann::json::parse(received->second).at("id");
     local_->give_line(0, id, received->second);
     std::optional<std::string> line;
-    while (!(line = local_->take_line(kLong))) {
+    while (!(line = local_->take_line(kLookEvery))) {
       const auto ends = api_->receive();
-      if (ends && ends->second.empty()) return;
+      if (ends && ends->second == kEnd) return;
     }
     api_->send(0, *line);
   }

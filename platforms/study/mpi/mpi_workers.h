@@ -22,7 +22,8 @@ class MpiWorkers final : public Workers {
   MpiWorkers& operator=(const MpiWorkers&) = delete;
 
   [[nodiscard]] bool deals() const { return api_->rank() == 0; }
-  /// Of a process that does not deal: answers until the dealer ends.
+  /// Of a process that does not deal: answers until the dealer ends. One that can answer no more prints why, and ends
+  /// all processes: the dealer would wait for it.
   void serve();
 
   [[nodiscard]] std::size_t count() const override { return static_cast<std::size_t>(api_->size() - 1); }
@@ -30,6 +31,11 @@ class MpiWorkers final : public Workers {
   [[nodiscard]] std::optional<Taken> take(double seconds) override;
 
  private:
+  void answer();
+  /// Of the dealer, whatever it ends by: tells the others to, and takes what they still answer until they do. An answer
+  /// too long for MPI to keep would else wait for a dealer that waits for its sender.
+  void end_others();
+
   std::unique_ptr<LocalWorkers> local_;
   const MpiApi* api_ = nullptr;
 };

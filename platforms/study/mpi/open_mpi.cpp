@@ -47,7 +47,11 @@ std::optional<std::pair<int, std::string>> receive() {
   return std::pair(status.MPI_SOURCE, std::move(text));
 }
 
-constexpr MpiApi kApi = {begin, end, rank, size, send, receive};
+void abort() {
+  MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+constexpr MpiApi kApi = {begin, end, rank, size, send, receive, abort};
 
 }  // namespace
 

@@ -170,17 +170,25 @@ class Step {
 };
 
 void look_everywhere(const Study& study, Step& step) {
-  static_cast<void>(step.costs(combinations(study), SIZE_MAX));
+  const Combinations combinations(study);
+  std::vector<Assignments> all;
+  for (std::size_t i = 0; i < combinations.size(); ++i) all.push_back(combinations.at(i));
+  static_cast<void>(step.costs(all, SIZE_MAX));
 }
 
-void look(const Study& study, Step& step) {
-  const Search& search = *study.search;
+EngineFunction engine_of(const Study& study) {
   const auto engine = reinterpret_cast<EngineFunction>(find_in_module("weft_search", "weft_search"));
   if (engine == nullptr) {
     throw platforms::UsageError(study.file +
                                 ": search: expected a Weft built with pagmo (Debian's package libpagmo-dev), which "
                                 "this one is not; the method \"grid\" needs none");
   }
+  return engine;
+}
+
+void look(const Study& study, Step& step) {
+  const Search& search = *study.search;
+  const EngineFunction engine = engine_of(study);
   const Space space(study);
   const auto most = static_cast<std::size_t>(search.evaluations);
   std::size_t before = 0;
@@ -239,6 +247,10 @@ std::vector<std::size_t> ranks(const std::vector<std::vector<double>>& costs) {
     left -= front.size();
   }
   return rank;
+}
+
+void check_search(const Study& study) {
+  if (study.search->method != SearchMethod::kGrid) static_cast<void>(engine_of(study));
 }
 
 Dealt search(const Study& study, Database& database, Dealer& dealer) {

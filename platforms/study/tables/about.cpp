@@ -50,11 +50,17 @@ About about(const Study& study) {
   }
   for (const auto& [path, expression] : study.derived) of.derived.push_back(path);
   for (const auto& [name, expression] : study.metrics) of.metrics.emplace(name, expression.text());
+  for (const auto& [name, value] : study.constants) of.constants[name] = value;
+  if (study.search) {
+    of.minimise = study.search->minimise;
+    of.maximise = study.search->maximise;
+  }
   return of;
 }
 
 ordered_json to_json(const About& about) {
-  return {{"factors", about.factors}, {"derived", about.derived}, {"metrics", about.metrics}};
+  return {{"factors", about.factors},     {"derived", about.derived},   {"metrics", about.metrics},
+          {"constants", about.constants}, {"minimise", about.minimise}, {"maximise", about.maximise}};
 }
 
 About about_of(const ordered_json& stored) {
@@ -63,10 +69,19 @@ About about_of(const ordered_json& stored) {
   of.factors = stored.at("factors").get<std::vector<std::vector<std::string>>>();
   of.derived = stored.at("derived").get<std::vector<std::string>>();
   of.metrics = stored.at("metrics").get<std::map<std::string, std::string>>();
+  // Which an earlier Weft has not stored.
+  of.constants = stored.value("constants", ordered_json::object());
+  of.minimise = stored.value("minimise", std::vector<std::string>());
+  of.maximise = stored.value("maximise", std::vector<std::string>());
   return of;
 }
 
 bool is_best_when_largest(const About& about, const std::string& metric) {
+  const auto is_in = [&metric](const std::vector<std::string>& names) {
+    return std::find(names.begin(), names.end(), metric) != names.end();
+  };
+  if (is_in(about.maximise)) return true;
+  if (is_in(about.minimise)) return false;
   const auto found = about.metrics.find(metric);
   if (found != about.metrics.end() && is_path(found->second)) {
     return is_rate(found->second.substr(found->second.rfind('.') + 1));

@@ -14,8 +14,11 @@ namespace weft::study {
 struct About {
   /// Parameters that vary each for itself; those of a zip go together.
   std::vector<std::vector<std::string>> factors;
-  std::vector<std::string> derived;            ///< parameters that follow from others
-  std::map<std::string, std::string> metrics;  ///< their paths and expressions, by name
+  std::vector<std::string> derived;                                     ///< parameters that follow from others
+  std::map<std::string, std::string> metrics;                           ///< their paths and expressions, by name
+  nlohmann::ordered_json constants = nlohmann::ordered_json::object();  ///< own values that do not vary
+  std::vector<std::string> minimise;                                    ///< metrics of its search
+  std::vector<std::string> maximise;
 };
 
 [[nodiscard]] About about(const Study& study);
@@ -23,8 +26,9 @@ struct About {
 /// Of null it is empty.
 [[nodiscard]] About about_of(const nlohmann::ordered_json& stored);
 
-/// Whether a metric is best where it is largest, which rates are and times, energies and prices are not. Its path in
-/// the result says so or, of an expression, its own name: "busbw", "tokens_per_s", "utilisation".
+/// Whether a metric is best where it is largest: the study's search says so, or else rates are and times, energies and
+/// prices are not. Its path in the result tells a rate or, of an expression, its own name: "busbw", "tokens_per_s",
+/// "utilisation".
 [[nodiscard]] bool is_best_when_largest(const About& about, const std::string& metric);
 
 }  // namespace weft::study

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -125,6 +126,46 @@ std::vector<Factor> factors_of(const std::vector<Row>& rows, const About& about)
   return factors;
 }
 
+/// Ranks from 0, those that are equal with the mean of theirs.
+std::vector<double> mean_ranks(const std::vector<double>& all) {
+  std::vector<std::size_t> order(all.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), [&all](std::size_t a, std::size_t b) { return all[a] < all[b]; });
+  std::vector<double> rank(all.size());
+  for (std::size_t from = 0; from < order.size();) {
+    std::size_t until = from;
+    while (until < order.size() && all[order[until]] == all[order[from]]) ++until;
+    for (std::size_t i = from; i < until; ++i) rank[order[i]] = static_cast<double>(from + until - 1) / 2;
+    from = until;
+  }
+  return rank;
+}
+
+/// Spearman's: of a parameter's numbers and a metric, over all points; none where either does not vary.
+std::optional<double> rank_correlation(const std::vector<Row>& rows, const Factor& factor, const std::string& metric) {
+  std::vector<double> values;
+  std::vector<double> results;
+  for (const Row& row : rows) {
+    const std::optional<double> value = number_in(row.values, factor.names.front());
+    if (factor.names.size() > 1 || !value) return std::nullopt;
+    values.push_back(*value);
+    results.push_back(*number_in(row.metrics, metric));
+  }
+  const std::vector<double> one = mean_ranks(values);
+  const std::vector<double> other = mean_ranks(results);
+  const double middle = static_cast<double>(rows.size() - 1) / 2;
+  double product = 0;
+  double of_one = 0;
+  double of_other = 0;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    product += (one[i] - middle) * (other[i] - middle);
+    of_one += (one[i] - middle) * (one[i] - middle);
+    of_other += (other[i] - middle) * (other[i] - middle);
+  }
+  if (of_one == 0 || of_other == 0) return std::nullopt;
+  return product / std::sqrt(of_one * of_other);
+}
+
 /// Two levels of a factor over all sets of points that are alike but for it.
 struct Pairs {
   std::size_t count = 0;
@@ -197,9 +238,13 @@ Table sensitivity(const std::vector<Row>& rows, const std::string& metric, const
       }
     }
     const std::string name = platforms::join(factor.names, ", ");
+    const std::optional<double> correlation = rank_correlation(known, factor, metric);
+    const ordered_json told_correlation = correlation ? ordered_json(*correlation) : ordered_json();
     if (pairs.empty()) {
       unpaired.push_back(name);
-      lines.push_back({-1, {name, nullptr, nullptr, nullptr, nullptr, nullptr, 0}});
+      // Behind those with pairs, the strongest first.
+      lines.push_back({(correlation ? std::abs(*correlation) : 0) - 2,
+                       {name, nullptr, nullptr, nullptr, nullptr, nullptr, 0, told_correlation}});
       continue;
     }
     const auto change_of = [](const Pairs& both) {
@@ -215,14 +260,18 @@ Table sensitivity(const std::vector<Row>& rows, const std::string& metric, const
     if (least.second > most.second) std::swap(least, most);
     const double overall = std::abs(mean(compared));
     const double change = overall > 0 ? 100 * (most.second - least.second) / overall : 0;
-    lines.push_back({change, {name, change, least.first, least.second, most.first, most.second, both.count}});
+    lines.push_back(
+        {change, {name, change, least.first, least.second, most.first, most.second, both.count, told_correlation}});
   }
   std::stable_sort(lines.begin(), lines.end(), [](const Line& a, const Line& b) { return a.change > b.change; });
   Table table;
   table.columns = {"parameter", metric + " changes by %", "least at", "mean there", "most at", "mean at most", "pairs"};
   for (Line& line : lines) table.rows.push_back(std::move(line.cells));
-  if (!unpaired.empty()) {
-    table.notes.push_back("no two points differ in this parameter alone, so nothing is known of it: " +
+  if (unpaired.empty()) {
+    for (std::vector<ordered_json>& cells : table.rows) cells.pop_back();
+  } else {
+    table.columns.emplace_back("rank correlation");
+    table.notes.push_back("no two points differ in this parameter alone, so only its rank correlation is known: " +
                           platforms::join(unpaired, "; "));
   }
   return table;

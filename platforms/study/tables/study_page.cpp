@@ -47,10 +47,10 @@ std::string study_page(const std::string& name, const std::string& database, con
     if (is_best_when_largest(about, metric)) largest.push_back(metric);
   }
   const auto failed = std::count_if(rows.begin(), rows.end(), [](const Row& row) { return !row.is_done; });
-  const ordered_json results = {
-      {"database", database}, {"version", platforms::version_text()}, {"parameters", parameters},
-      {"metrics", metrics},   {"sensitivity", sensitivities},         {"largest", largest},
-      {"points", points}};
+  const ordered_json results = {{"database", database},         {"version", platforms::version_text()},
+                                {"parameters", parameters},     {"metrics", metrics},
+                                {"sensitivity", sensitivities}, {"largest", largest},
+                                {"same", constant_text(rows)},  {"points", points}};
   return platforms::fill_page(page::kPage,
                               {{"title", platforms::svg_text(name) + " - Weft"},
                                {"name", platforms::svg_text(name)},

@@ -4,12 +4,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <iterator>
 #include <optional>
 #include <set>
 
 #include "platforms/config/input_error.h"
 #include "platforms/config/text.h"
+#include "platforms/machine/platform.h"
+#include "platforms/study/expression/expression.h"
 #include "platforms/study/points.h"
 #include "platforms/study/tables/values.h"
 
@@ -62,6 +65,16 @@ std::string quoted(const std::string& text) {
   std::string result = "'";
   for (const char c : text) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return result + "'";
+}
+
+/// A platform of the catalogue by its name, which finds the same file.
+std::string short_name(const std::string& platform) {
+  const std::string name = std::filesystem::path(platform).stem().string();
+  try {
+    if (platforms::find_platform(name) == platform) return name;
+  } catch (const platforms::InputError&) {  // There is none of that name.
+  }
+  return platform;
 }
 
 /// As --set takes it, without quotes where it is no other value without them.
@@ -188,22 +201,29 @@ std::vector<std::string> varying_parameters(const std::vector<Row>& rows) {
   return varying;
 }
 
+std::string constant_text(const std::vector<Row>& rows) {
+  const std::vector<std::string> varying = varying_parameters(rows);
+  std::vector<std::string> constant;
+  for (const std::string& name : parameters_of(rows)) {
+    if (std::find(varying.begin(), varying.end(), name) != varying.end()) continue;
+    constant.push_back(name + " " + cell_text(rows.front().values.value(name, ordered_json())));
+  }
+  return platforms::join(constant, ", ");
+}
+
 Table all_points(const std::vector<Row>& rows) {
-  return points(rows, varying_parameters(rows), kShortKey);
+  Table table = points(rows, varying_parameters(rows), kShortKey);
+  if (const std::string constant = constant_text(rows); !constant.empty()) {
+    table.notes.push_back("the same at all of them: " + constant);
+  }
+  return table;
 }
 
 Table chosen_points(const std::vector<Row>& rows, const std::vector<Row>& chosen, const std::vector<Goal>& goals) {
   Table table = all_points(chosen);
   std::vector<std::string> ends;
   for (const Goal& goal : goals) ends.push_back((goal.maximise ? "largest " : "least ") + goal.metric);
-  table.notes.push_back("best: " + platforms::join(ends, ", "));
-  const std::vector<std::string> varying = varying_parameters(chosen);
-  std::vector<std::string> constant;
-  for (const std::string& name : parameters_of(chosen)) {
-    if (std::find(varying.begin(), varying.end(), name) != varying.end()) continue;
-    constant.push_back(name + " " + cell_text(chosen.front().values.value(name, ordered_json())));
-  }
-  if (!constant.empty()) table.notes.push_back("the same at all of them: " + platforms::join(constant, ", "));
+  table.notes.insert(table.notes.begin(), "best: " + platforms::join(ends, ", "));
   for (const Goal& goal : goals) {
     const auto without = static_cast<std::size_t>(std::count_if(rows.begin(), rows.end(), [&goal](const Row& row) {
       return row.is_done && !number_in(row.metrics, goal.metric);
@@ -289,11 +309,44 @@ std::vector<Row> pareto_front(const std::vector<Row>& rows, const std::vector<Go
   return front;
 }
 
+std::vector<Row> those_where(std::vector<Row> rows, const std::string& text, const std::string& option) {
+  const Expression expression(text);
+  std::vector<std::string> known = parameters_of(rows);
+  for (const std::string& metric : metrics_of(rows)) known.push_back(metric);
+  const auto value_in_row = [](const Row& row, const std::string& name) {
+    for (const ordered_json* const object : {&row.metrics, &row.values}) {
+      if (const auto found = object->find(name); found != object->end()) return json(*found);
+    }
+    return json();
+  };
+  try {
+    const std::vector<std::string> names = expression.names();
+    for (const std::string& name : names) {
+      if (const std::string wrong = platforms::not_one_of(known, name); !wrong.empty()) {
+        throw platforms::UsageError(option + ": " + wrong);
+      }
+    }
+    std::erase_if(rows, [&](const Row& row) {
+      const bool is_whole = std::none_of(names.begin(), names.end(),
+                                         [&](const std::string& name) { return value_in_row(row, name).is_null(); });
+      return !is_whole ||
+             expression.value([&](const std::string& name) { return std::optional(value_in_row(row, name)); }) == 0;
+    });
+  } catch (const ExpressionError& error) {
+    throw platforms::UsageError(option + ": expected " + error.what());
+  }
+  if (rows.empty()) {
+    throw platforms::UsageError(option + ": expected an expression that some point meets, got " +
+                                platforms::in_quotes(text));
+  }
+  return rows;
+}
+
 std::string command_of(const Row& row) {
   const json task = json(row.task);
   const json& collective = task.at("collective");
   std::string text = collective.is_null() ? "weft run " : "weft collective ";
-  text += quoted(task.at("platform").get<std::string>());
+  text += quoted(short_name(task.at("platform").get<std::string>()));
   for (const json& each : task.at("overrides")) {
     text += " --set " + quoted(each.at(0).get<std::string>() + "=" + plain(each.at(1)));
   }

@@ -37,6 +37,8 @@ struct Goal {
 [[nodiscard]] std::vector<std::string> metrics_of(const std::vector<Row>& rows);
 /// By their parameters, the first of them first.
 [[nodiscard]] std::vector<Row> in_order(std::vector<Row> rows);
+/// Those parameters that are the same at all points, with their value: "nic connectx-7, seed 1". Empty where none is.
+[[nodiscard]] std::string constant_text(const std::vector<Row>& rows);
 /// Those parameters that differ between points.
 [[nodiscard]] std::vector<std::string> varying_parameters(const std::vector<Row>& rows);
 
@@ -65,8 +67,13 @@ struct Goal {
 
 /// Of each parameter how much a metric changes between two of its values, those where it changes most, as the mean over
 /// `pairs` of points that differ in this parameter alone; the parameter that matters most first, those without a pair
-/// last. Parameters of a zip count as one, and those that are derived follow.
+/// last. Parameters of a zip count as one, and those that are derived follow. Where some have no pair, as samples have
+/// none, each has its rank correlation with the metric: 1 where the metric only rises with it, -1 where it only falls.
 [[nodiscard]] Table sensitivity(const std::vector<Row>& rows, const std::string& metric, const About& about);
+
+/// The points for which an expression over their parameters and metrics is not 0; one without a value of a name in it
+/// is left out. Throws UsageError, which begins with `option`, for what is no such expression, or if no point is left.
+[[nodiscard]] std::vector<Row> those_where(std::vector<Row> rows, const std::string& text, const std::string& option);
 
 /// A command line that does the point again and keeps its critical path.
 [[nodiscard]] std::string command_of(const Row& row);

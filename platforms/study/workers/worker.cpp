@@ -41,8 +41,9 @@ bool write_all(int to, const std::string& text) {
 }
 
 std::string too_little(Bytes limit) {
-  return limit == Bytes(0) ? kTooLittleMemory
-                           : "it needs more memory than limits.memory, " + to_text(limit) + ", allows";
+  return limit == Bytes(0)
+             ? kTooLittleMemory
+             : std::string("it needs more memory than ") + kMemoryLimit + ", " + to_text(limit) + ", allows";
 }
 
 /// What is not memory of the task's own does not count.
@@ -162,11 +163,11 @@ class Child {
 
  private:
   [[nodiscard]] std::string why_it_ended(int status) const {
-    if (out_of_time_) return "it takes longer than limits.time, " + to_text(limits_.time) + ", allows";
+    if (out_of_time_) return kOutOfTime + to_text(limits_.time) + ", allows";
     std::string why = WIFSIGNALED(status)
                           ? fmt::format("its process was ended by SIG{}", sigabbrev_np(WTERMSIG(status)))
                           : fmt::format("its process ended with {} and no result", WEXITSTATUS(status));
-    if (limits_.memory != Bytes(0)) why += ", with limits.memory of " + to_text(limits_.memory);
+    if (limits_.memory != Bytes(0)) why += std::string(", with ") + kMemoryLimit + " of " + to_text(limits_.memory);
     const std::string said = last_line(errors_);
     return said.empty() ? why : why + ": " + said;
   }

@@ -26,6 +26,20 @@ struct Answer {
   std::int64_t peak_bytes = 0;
 };
 
+/// How the error of a task begins that takes longer than it may, and what that of one has in it that ended with a limit
+/// of memory.
+inline constexpr const char* kOutOfTime = "it takes longer than limits.time, ";
+inline constexpr const char* kMemoryLimit = "limits.memory";
+[[nodiscard]] inline bool is_of_time(const std::string& error) {
+  return error.starts_with(kOutOfTime);
+}
+[[nodiscard]] inline bool is_of_memory(const std::string& error) {
+  return error.find(kMemoryLimit) != std::string::npos;
+}
+[[nodiscard]] inline bool is_of_limits(const std::string& error) {
+  return is_of_time(error) || is_of_memory(error);
+}
+
 /// A line each way, without its end, as pipes and MPI carry it.
 [[nodiscard]] std::string line_of(std::uint64_t id, const Task& task);
 [[nodiscard]] Answer answer_of(const std::string& line);

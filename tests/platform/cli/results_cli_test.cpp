@@ -227,7 +227,7 @@ TEST_F(ResultsCli, OutputThatCannotBeWrittenIsAnError) {
     close(ends[1]);
     const int status = status_of(shell);
     EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 1) << status;
-    EXPECT_EQ(read_file(folder_ / "stderr"), "weft: cannot write standard output: Broken pipe\n");
+    EXPECT_EQ(read_file(folder_ / "stderr"), "") << "who closes a pipe has read enough";
   }
   // What is printed must not go into a file that has its number.
   const Ran closed = weft("run ../small.json --out ../closed >&-");

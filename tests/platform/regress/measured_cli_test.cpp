@@ -167,6 +167,59 @@ TEST_F(MeasuredCli, RowsThatContradictThemselvesAreReported) {
   EXPECT_EQ(weft("collective ../small.json --measured ../m.txt").err, "");
 }
 
+/// They are in no mean: of a good row of 8 KiB alone that of the row is left.
+TEST_F(MeasuredCli, WrongMeasurementsAreInNoMean) {
+  const std::string head = "# Collective test starting: all_reduce_perf\n";
+  for (const char* const wrong : {"4096 1024 float sum -1 50 0.80 0.12 0 50 0.08 0.12 0\n",
+                                  "4096 1024 float sum -1 50 0.08 0.12 7 50 0.08 0.12 0\n"}) {
+    write("m.txt", head + wrong + row("8192", "50"));
+    json told = weft_json("collective ../small.json --measured ../m.txt")["measured"];
+    EXPECT_EQ(told["left_out_of_mean"], 1);
+    EXPECT_EQ(told["mean_error"], told["rows"][1]["error"]);
+    EXPECT_NE(weft("collective ../small.json --measured ../m.txt")
+                  .out.find(" %, without 1 size whose measurement is wrong\n"),
+              std::string::npos);
+    write("m.txt", head + wrong);
+    told = weft_json("collective ../small.json --measured ../m.txt")["measured"];
+    EXPECT_EQ(told["mean_error"], nullptr);
+  }
+}
+
+TEST_F(MeasuredCli, ATestThatFailedIsReported) {
+  const std::string head = "# Collective test starting: all_reduce_perf\n# nThread 1 nGpus 4 minBytes 4096\n";
+  const auto told = [this](const std::string& text) {
+    write("m.txt", text);
+    return weft("collective ../small.json --measured ../m.txt").err;
+  };
+  const std::string end = "# Avg bus bandwidth    : 6.1\n";
+  EXPECT_EQ(told(head + row("4096", "50") + end), "");
+  EXPECT_EQ(told(head + row("4096", "50") +
+                 "node-0: Test NCCL failure common.cu:958 'unhandled cuda error / '\n"
+                 " .. node-0 pid 2321: Test failure common.cu:842\n"),
+            "weft: warning: ../m.txt:4: the test failed, and sizes may be missing: node-0: Test NCCL failure "
+            "common.cu:958 'unhandled cuda error / '\n");
+  EXPECT_EQ(
+      told(head + row("4096", "50") + head + row("8192", "50") + end),
+      "weft: warning: ../m.txt:2: the test that begins here did not come to its end, and sizes may be missing: it "
+      "has no line \"# Avg bus bandwidth\"\n");
+}
+
+/// Whatever a launcher or a logger puts before each line.
+TEST_F(MeasuredCli, LabelsOfLinesAreLeftOut) {
+  const std::string names = "#       size count type redop root time algbw busbw #wrong time algbw busbw #wrong\n";
+  for (const std::string label :
+       {" 0: ", "node0: ", "[0] ", "2026-01-01T00:00:00 ", "12:07:31.250 gpu-17[3]| ", "[1,0]<stdout>: ", "0: "}) {
+    SCOPED_TRACE(label);
+    std::string later = label;
+    std::replace(later.begin(), later.end(), '0', '7');
+    write("m.txt", label + "# Collective test starting: all_reduce_perf\n" + label + names + later +
+                       "  4096 1024 float sum -1 50 0.08 0.12 0 50 0.08 0.12 0\n");
+    const Ran ran = weft("collective ../small.json --measured ../m.txt");
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    EXPECT_NE(ran.out.find("50.00"), std::string::npos) << ran.out;
+  }
+}
+
 /// Advice that can be followed.
 TEST_F(MeasuredCli, RanksOfAnotherNumberAreAdvised) {
   std::string ranks = "# Collective test starting: all_reduce_perf\n";

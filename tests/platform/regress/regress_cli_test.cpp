@@ -78,6 +78,26 @@ TEST_F(RegressCli, UpdateWritesGoldenValuesAndKeepsTheRest) {
   EXPECT_EQ(read("cases/a.regress.json"), updated);
 }
 
+/// A golden value of a metric that the case no longer has is no silence.
+TEST_F(RegressCli, AGoldenValueOfNoMetricFails) {
+  const double us = weft_json("collective ../small.json --op all_reduce --bytes 4KiB")["rows"][0]["time_us"];
+  write_case("a", ordered_json{{"metrics", {{"us", "rows.0.time_us"}}},
+                               {"golden", {{"us", us}, {"uss", 3}, {"digest", "0123"}}}}
+                      .dump());
+  const Ran ran = weft("regress ../cases");
+  EXPECT_EQ(ran.code, 1);
+  for (const char* const name : {"uss", "digest"}) {
+    EXPECT_NE(
+        ran.out.find(std::string(name) + ": a golden value of no metric of the case: weft regress --update removes it"),
+        std::string::npos)
+        << ran.out;
+  }
+  const Ran update = weft("regress ../cases --update");
+  EXPECT_EQ(update.code, 0) << update.out;
+  EXPECT_NE(update.out.find("  uss: removed, it was 3\n"), std::string::npos) << update.out;
+  EXPECT_EQ(weft("regress ../cases").code, 0);
+}
+
 TEST_F(RegressCli, TolerancesDecide) {
   const double us = weft_json("collective ../small.json --op all_reduce --bytes 4KiB")["rows"][0]["time_us"];
   const struct {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Studies that search, and studies under mpirun.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include <algorithm>
@@ -112,6 +113,30 @@ TEST_F(SearchCli, OtherMethodsRun) {
   }
 }
 
+/// Without a method, of one metric too.
+TEST_F(SearchCli, HasAMethodForAnyNumberOfMetrics) {
+  if (!kHasSearch) GTEST_SKIP() << kWithoutSearch;
+  const std::string members = R"("values": {"x": {"from": 0, "to": 40}},
+      "metrics": {"us": "rows.0.time_us", "far": "(x - 30)^2", "x2": "x * 2"}, )";
+  write_study("{" + members + R"("search": {"minimise": ["far"], "evaluations": 40, "population": 12}})");
+  EXPECT_EQ(weft_json("sweep ../s.json --db s.db --dry-run")["method"], "sga");
+  const Ran told = weft("sweep ../s.json --db s.db --dry-run");
+  EXPECT_EQ(told.code, 0) << told.err;
+  EXPECT_EQ(told.out,
+            "s: a search for the least far\n  method: sga\n  variables: x\n  at most 40 evaluations, in generations of "
+            "12, seed 1\nnothing was simulated\n");
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "work" / "s.db"));
+  EXPECT_GT(weft_json("sweep ../s.json --db s.db")["points"], 12);
+  EXPECT_LE(weft_json("study s.db --best far")["rows"][0]["far"], 25);
+  write_study("{" + members + R"("search": {"minimise": ["far"], "maximise": ["x2"]}})");
+  EXPECT_EQ(weft_json("sweep ../s.json --dry-run")["method"], "nsga2");
+  // Its file is checked as that of a study whose points are known.
+  write_study("{" + members + R"("axes": {"sed": [1]}, "search": {"minimise": ["far"]}})");
+  const Ran wrong = weft("sweep ../s.json --dry-run");
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_NE(wrong.err.find("s.json: axes.sed: expected a known key"), std::string::npos) << wrong.err;
+}
+
 /// Each step simulates the best of the step before, and the last is what counts.
 TEST_F(SearchCli, HalvesByFidelity) {
   write_study(R"({"axes": {"fabric.link.rate": ["100Gbps", "200Gbps", "300Gbps", "400Gbps"], "seed": [1, 2]},
@@ -159,7 +184,7 @@ class MpiCli : public test::StudyCli {
 };
 
 TEST_F(MpiCli, ADatabaseIsThatOfOneMachine) {
-  write_study(R"({"axes": {"seed": {"from": 1, "to": 12, "steps": 12}, "nic": ["connectx-7", "connectx-77"]}})");
+  write_study(R"({"axes": {"seed": {"from": 1, "to": 12, "steps": 12}, "fabric.hosts_per_leaf": [2, 3]}})");
   ASSERT_EQ(weft("sweep ../s.json --db whole.db").code, 0);
   const Ran ran = mpirun("timeout 120", "3 " WEFT_BINARY " sweep ../s.json --db s.db");
   EXPECT_EQ(ran.code, 0) << ran.err;
@@ -169,9 +194,51 @@ TEST_F(MpiCli, ADatabaseIsThatOfOneMachine) {
   EXPECT_NE(wrong.err.find("none.json"), std::string::npos) << wrong.err;
 }
 
+/// A dealer that ends while others still simulate ends them, with its message: what they answer is longer than what MPI
+/// keeps, so that they wait for somebody to take it.
+TEST_F(MpiCli, ADatabaseThatCannotBeWrittenEndsAll) {
+  write_study(R"({"axes": {"seed": {"from": 1, "to": 4000, "steps": 4000}},
+      "collective": {"op": "all_reduce", "bytes": "4KiB:64KiB:x2"}})");
+  const pid_t all = start({"sh", "-c",
+                           std::string(kEnvironment) + "exec mpirun --oversubscribe -n 4 " WEFT_BINARY
+                                                       " sweep ../s.json --db s.db 2> err"});
+  const auto count = [this] {
+    if (!std::filesystem::exists(folder_ / "work" / "s.db")) return 0;
+    if (query("s.db", "SELECT name FROM sqlite_master WHERE name='points'").empty()) return 0;
+    return std::atoi(query("s.db", "SELECT count(*) FROM points").c_str());
+  };
+  const auto wait_until = [](const auto& is_so) {
+    for (int i = 0; i < 1000; ++i) {
+      if (is_so()) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(60));
+    }
+    return false;
+  };
+  EXPECT_TRUE(wait_until([&] { return count() > 0; }));
+  // No file of the dealer may grow any more.
+  for (const pid_t rank : children_of(all)) {
+    const std::string environment = test::read_file("/proc/" + std::to_string(rank) + "/environ");
+    if (environment.find(std::string("\0OMPI_COMM_WORLD_RANK=0\0", 24)) == std::string::npos) continue;
+    const rlimit least{4096, 4096};
+    EXPECT_EQ(prlimit(rank, RLIMIT_FSIZE, &least, nullptr), 0);
+  }
+  int status = 0;
+  const bool has_ended = wait_until([&] { return waitpid(all, &status, WNOHANG) == all; });
+  EXPECT_TRUE(has_ended);
+  if (!has_ended) {
+    kill(-all, SIGKILL);
+    waitpid(all, &status, 0);
+  }
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 1) << status;
+  const std::string error = test::read_file(folder_ / "work" / "err");
+  EXPECT_NE(error.find("weft: s.db: cannot be written: disk I/O error; the points that are done so far are stored"),
+            std::string::npos)
+      << error;
+}
+
 /// The dealer, workers, or mpirun itself: mpirun ends the others when one is gone.
 TEST_F(MpiCli, KilledItGoesOn) {
-  write_study(R"({"axes": {"seed": {"from": 1, "to": 60, "steps": 60}, "nic": ["connectx-7", "connectx-77"]}})");
+  write_study(R"({"axes": {"seed": {"from": 1, "to": 60, "steps": 60}, "fabric.hosts_per_leaf": [2, 3]}})");
   ASSERT_EQ(weft("sweep ../s.json --db whole.db --jobs 2").code, 0);
   const std::string whole = stored("whole.db");
   std::srand(static_cast<unsigned>(getpid()));

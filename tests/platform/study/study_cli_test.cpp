@@ -32,10 +32,51 @@ TEST_F(StudyTables, ShowsAllPointsAndWhatMatters) {
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_TRUE(ran.out.starts_with("s: 5 points, 0 of them failed\n\nkey")) << ran.out;
   EXPECT_NE(ran.out.find("fabric.link.rate"), std::string::npos);
-  EXPECT_EQ(ran.out.find("connectx-7"), std::string::npos) << "which does not differ";
+  EXPECT_EQ(ran.out.find("  nic"), std::string::npos) << "which does not differ";
+  EXPECT_NE(ran.out.find("\nthe same at all of them: nic connectx-7\n"), std::string::npos) << ran.out;
   EXPECT_NE(ran.out.find("us changes by %"), std::string::npos);
   EXPECT_NE(weft("study s.db --top 2").out.find("and 3 more\n"), std::string::npos);
   EXPECT_EQ(weft("study s.db --failed").out, "no point failed\n");
+}
+
+/// A program gets all rows, or as many as it asks for.
+TEST_F(StudyTables, TopHoldsForJsonToo) {
+  for (const char* const table :
+       {"", "--best us", "--pareto us,price", "--group-by fabric.link.rate", "--sensitivity us"}) {
+    SCOPED_TRACE(table);
+    const std::size_t all = weft_json(std::string("study s.db ") + table)["rows"].size();
+    ASSERT_GE(all, 2U);
+    const json told = weft_json(std::string("study s.db --top 1 ") + table);
+    EXPECT_EQ(told["rows"].size(), 1U);
+    EXPECT_EQ(told["rows_left_out"], all - 1);
+  }
+}
+
+/// What the study minimises and maximises says which end of a metric is best, unless the command line does.
+TEST_F(StudyTables, FollowsTheSearchOfTheStudy) {
+  write_study(
+      R"j({"axes": {"collective.bytes": ["64KiB", "1MiB"], "seed": [1]}, "metrics": {"tps": "rows.0.time_us", "busbw": "rows.0.busbw"},
+      "search": {"maximise": ["tps"], "minimise": ["busbw"], "method": "grid"}})j",
+      "f.json");
+  ASSERT_EQ(weft("sweep ../f.json --db f.db").code, 0);
+  const auto first = [this](const std::string& goal) {
+    return weft_json("study f.db " + goal)["rows"][0]["collective.bytes"].get<std::string>();
+  };
+  EXPECT_EQ(first("--best tps"), "1MiB");
+  EXPECT_EQ(first("--best tps:min"), "64KiB");
+  EXPECT_EQ(first("--best busbw"), "64KiB");
+  EXPECT_EQ(first("--best busbw:max"), "1MiB");
+  EXPECT_EQ(weft_json("study f.db --pareto tps,busbw")["rows"].size(), 2U);
+  EXPECT_EQ(weft_json("study f.db --pareto tps:min,busbw")["rows"].size(), 1U);
+  ASSERT_EQ(weft("study f.db --html f.html").code, 0);
+  const std::string page = test::read_file(folder_ / "work" / "f.html");
+  EXPECT_NE(page.find(R"("largest":["tps"])"), std::string::npos);
+  EXPECT_NE(page.find(R"("same":"seed 1")"), std::string::npos);
+  // A database of an earlier Weft does not say what is sought.
+  query("f.db", "UPDATE study SET about=json_remove(about, '$.minimise', '$.maximise', '$.constants')");
+  EXPECT_EQ(first("--best tps"), "64KiB");
+  ASSERT_EQ(weft("sweep ../f.json --db f.db").code, 0);
+  EXPECT_EQ(first("--best tps"), "1MiB");
 }
 
 TEST_F(StudyTables, BestAndPareto) {
@@ -95,7 +136,50 @@ TEST_F(StudyTables, SensitivityIsOfMatchedPairs) {
   EXPECT_EQ(told["rows"][1]["pairs"], 0);
   EXPECT_EQ(told["rows"][1]["us changes by %"], nullptr);
   EXPECT_EQ(told["notes"][0],
-            "no two points differ in this parameter alone, so nothing is known of it: seed; collective.bytes");
+            "no two points differ in this parameter alone, so only its rank correlation is known: seed; "
+            "collective.bytes");
+  EXPECT_EQ(told["columns"].back(), "rank correlation");
+}
+
+/// Of samples no two differ in one parameter alone: how the metric goes with each is told by ranks.
+TEST_F(StudyTables, SamplesHaveRankCorrelations) {
+  write_study(
+      R"j({"latin_hypercube": {"points": 24, "ranges": {"fabric.link.rate": {"from": "100Gbps", "to": "400Gbps"},
+      "seed": {"from": 1, "to": 1000}}}, "metrics": {"us": "rows.0.time_us", "rate": "fabric.link.rate * 2",
+      "falls": "10 - fabric.link.rate / 1e11", "same": "3"}})j",
+      "l.json");
+  ASSERT_EQ(weft("sweep ../l.json --db l.db").code, 0);
+  const auto of_rate = [this](const std::string& metric) {
+    const json table = weft_json("study l.db --sensitivity " + metric);
+    for (const json& line : table["rows"]) {
+      EXPECT_EQ(line["pairs"], 0);
+      if (line["parameter"] == "fabric.link.rate") return line["rank correlation"];
+    }
+    return json("no line");
+  };
+  EXPECT_EQ(of_rate("rate"), 1.0);
+  EXPECT_EQ(of_rate("falls"), -1.0);
+  EXPECT_EQ(of_rate("same"), nullptr) << "it does not vary";
+  EXPECT_LT(of_rate("us"), -0.9);
+  const json lines = weft_json("study l.db --sensitivity rate")["rows"];
+  EXPECT_EQ(lines[0]["parameter"], "fabric.link.rate") << "the strongest first";
+  EXPECT_LT(std::abs(lines[1]["rank correlation"].get<double>()), 0.7);
+}
+
+TEST_F(StudyTables, WhereLeavesPointsOut) {
+  EXPECT_EQ(weft_json("study s.db --where 'collective.bytes < 100000'")["rows"].size(), 2U);
+  EXPECT_EQ(weft_json("study s.db --where '!(collective.bytes < 100000)' --best us")["rows"].size(), 3U);
+  EXPECT_EQ(weft_json("study s.db --where 'nic == \"connectx-7\" && price == 7000'")["rows"].size(), 1U);
+  EXPECT_NE(weft("study s.db --where 'price == 7000'").out.find("s: 1 point, 0 of them failed"), std::string::npos);
+  const auto refused = [this](const std::string& where, const std::string& message) {
+    const Ran ran = weft("study s.db --where '" + where + "'");
+    EXPECT_EQ(ran.code, 2);
+    EXPECT_NE(ran.err.find("weft: --where: expected " + message), std::string::npos) << ran.err;
+  };
+  refused("prise > 1", "one of fabric.link.rate, collective.bytes, nic, us, price, by, got \"prise\"");
+  refused("price >", "an expression, got \"price >\"");
+  refused("price > 1e9", "an expression that some point meets, got \"price > 1e9\"");
+  refused("by > 1", "a number or a quantity at by");
 }
 
 /// Rates are best when largest, times and prices when least, in tables and on the page.
@@ -297,6 +381,14 @@ TEST_F(EvaluateCli, WithoutMetricsALineIsTheSummary) {
             run_json("../small.json --set workload.layers=2 --steady")["simulator"]["digest"]);
   const std::vector<json> wrong = ask("{}\n", "--metric x=energy.total");
   EXPECT_NE(wrong[0]["error"].get<std::string>().find("--metric: x: expected an axis, a value"), std::string::npos);
+}
+
+TEST_F(EvaluateCli, AnInfiniteMetricIsAnError) {
+  const std::vector<json> answers =
+      ask("{\"seed\": 1}\n{\"seed\": 2}\n", "--op all_reduce --metric 'x=1 / (seed - 1)'");
+  ASSERT_EQ(answers.size(), 2U);
+  EXPECT_EQ(answers[0], json({{"error", "--metric: x: expected a finite number, got inf of \"1 / (seed - 1)\""}}));
+  EXPECT_EQ(answers[1], json({{"x", 1}}));
 }
 
 TEST_F(EvaluateCli, LimitsAreOfALine) {

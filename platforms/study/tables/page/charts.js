@@ -1,5 +1,7 @@
 // Scatter with the Pareto front, parallel coordinates, and a heat map. Each is drawn anew when a filter changes.
 const kWidth = 860;
+const kLetter = 7;
+const kNameLines = 3;
 const describe = (point) => [...parameters, ...metrics].map((column) => column.name + ' ' + column.text(point)).join(', ');
 
 function tell(box, point) {
@@ -54,11 +56,12 @@ function drawScatter(box, told) {
 
 function drawParallel(box) {
   const points = visible();
-  const height = 330;
+  const height = 350;
   const all = columns.filter((column) => column.texts.length > 1);
   const svg = canvas(box, height, 'Parallel coordinates: a line for each of ' + points.length + ' points through ' + all.map((c) => c.name).join(', '));
   const place = d3.scale.ordinal().domain(d3.range(all.length)).rangePoints([70, kWidth - 60]);
-  const scales = all.map((column) => scaleOf(column, done, [height - 60, 30]));
+  const gap = all.length > 1 ? place(1) - place(0) : kWidth;
+  const scales = all.map((column) => scaleOf(column, done, [height - 80, 30]));
   const front = new Set(frontOf(points));
   const path = (point) => d3.svg.line().defined((d) => d[1] !== null)(all.map((column, i) => {
     const at = column.at(point);
@@ -68,8 +71,19 @@ function drawParallel(box) {
     .attr('class', (p) => (front.has(p) ? 'line front' : 'line')).attr('d', path);
   all.forEach((column, i) => {
     const axis = svg.append('g').attr('class', 'axis').attr('transform', 'translate(' + place(i) + ',0)').call(axisOf(column, scales[i], 'left'));
-    const short = column.name.length > 18 ? '…' + column.name.slice(-17) : column.name;
-    axis.append('text').attr('y', i % 2 === 0 ? height - 36 : height - 16).attr('text-anchor', 'middle').text(short).append('title').text(column.name);
+    // Names stand in lines one below the other: each has the room up to its neighbours in its own line.
+    const room = Math.floor(kNameLines * gap / kLetter) - 1;
+    const short = column.name.length > room ? '…' + column.name.slice(1 - room) : column.name;
+    // Those at the ends do not go over the edge.
+    const half = short.length * kLetter / 2;
+    const x = Math.min(kWidth - half, Math.max(half, place(i))) - place(i);
+    axis.append('text').attr('class', 'name').attr('x', x).attr('y', height - 54 + 17 * (i % kNameLines)).attr('text-anchor', 'middle').text(short).append('title').text(column.name);
+    // Values of a column are to the left of its axis, up to the one before.
+    const longest = Math.max(4, Math.floor((i === 0 ? 62 : gap - 12) / kLetter));
+    axis.selectAll('.tick text').each(function shorten() {
+      const text = this.textContent;
+      if (text.length > longest) d3.select(this).text(text.slice(0, longest - 1) + '…').append('title').text(text);
+    });
   });
 }
 

@@ -5,6 +5,7 @@ function addOverview() {
     [['points', done.length], ['failed', failed], ...metrics.slice(0, 6).map((metric) => [metric.name + ', least to most',
       d3.extent(done, metric.at).map(digits).join(' to ')])].map(([name, value]) =>
       element('div', {}, element('dt', {}, name), element('dd', {}, shown(value))))),
+  study.same === '' ? null : element('p', {class: 'note'}, 'The same at all points: ' + study.same + '.'),
   parameters.length === 0 ? null : element('h3', {}, 'Which points are shown'),
   element('div', {class: 'controls', role: 'group', 'aria-label': 'Filters'}, parameters.filter((column) => column.texts.length <= 40)
     .map((column) => choice(column.name, [...(column.name === kStep ? [] : [['', 'all']]), ...column.texts.map((text) => [text, text])],
