@@ -19,6 +19,8 @@ constexpr auto kPause = std::chrono::milliseconds(1);
 constexpr double kLong = 1;
 /// How soon one that simulates finds that the dealer ends.
 constexpr double kLookEvery = 0.1;
+/// Until the dealer ends those that do not.
+constexpr double kPatience = 30;
 /// What the dealer tells the others at the end, and what they say last.
 constexpr const char* kEnd = "";
 
@@ -67,9 +69,11 @@ MpiWorkers::~MpiWorkers() {
 
 void MpiWorkers::end_others() {
   for (int to = 1; to < api_->size(); ++to) api_->send(to, kEnd);
+  const platforms::Stopwatch watch;
   for (std::size_t ended = 0; ended < count();) {
     const auto received = receive_within(*api_, kLong);
     if (received && received->second == kEnd) ++ended;
+    if (watch.seconds() > kPatience) api_->abort();  // one is gone, or hangs
   }
 }
 
