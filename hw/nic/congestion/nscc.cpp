@@ -91,8 +91,7 @@ void SignalWindow::apply(Time now) {
 
 void SignalWindow::acknowledged(Time now, const Acknowledged& packets) {
   const auto bytes = static_cast<double>(packets.wire_bytes);
-  // What the receiver's host link takes is not the network's.
-  const Time trip = std::max(Time(), packets.round_trip - packets.endpoint);
+  const Time trip = packets.round_trip;
   if (trip > Time()) base_ = std::min(base_, trip);
   const double delay = seconds(trip - base_);
   arrived(bytes);

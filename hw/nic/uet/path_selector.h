@@ -45,7 +45,7 @@ class PathSelector {
 /// A queue pair that is to have a PathSelector.
 struct PathSelectorSite {
   std::uint16_t paths;  ///< entropy values
-  Time round_trip;      ///< the longest of the network, with nothing else under way
+  Time ack_timeout;     ///< after which the last losses are noticed
   Random random;        ///< of its own
 };
 

@@ -102,7 +102,7 @@ std::uint16_t RecycledSpray::next(Time now) {
 }
 
 void RecycledSpray::heard(Time now, std::uint16_t entropy, PathNews news) {
-  if (news == PathNews::kLost) frozen_until_ = now + kFrozenRoundTrips * site_.round_trip;
+  if (news == PathNews::kLost) frozen_until_ = now + kFrozenTimeouts * site_.ack_timeout;
   if (news != PathNews::kGood) return;
   ring_[head_] = entropy;
   head_ = (head_ + 1) % kRing;

@@ -110,7 +110,7 @@ Time Nic::Uet::take_request(Time now, Packet& packet) {
   }
   const bool ended = advance(now, number);
   constexpr std::uint8_t kAtOnce = Packet::kAsks | Packet::kLast | Packet::kMarked | Packet::kRepeated;
-  mine.unacknowledged += packet.wire_bytes;
+  note_unacknowledged(now, packet, psn);
   if (ended || (packet.flags & kAtOnce) != 0 || mine.unacknowledged >= nic_.config_.uet.ack_every.count()) {
     acknowledge(now, packet, psn);
   }
@@ -163,22 +163,40 @@ bool Nic::Uet::advance(Time now, std::uint32_t number) {
   return ended;
 }
 
+/// Packets that are acknowledged together lie within the bits of one acknowledgement.
+void Nic::Uet::note_unacknowledged(Time now, const Packet& packet, std::uint32_t psn) {
+  Flow& mine = flow(packet.queue_pair);
+  const bool is_first = mine.unacknowledged == 0;
+  const std::uint32_t lowest = is_first || before(psn, mine.lowest) ? psn : mine.lowest;
+  const std::uint32_t highest = is_first || before(mine.highest, psn) ? psn : mine.highest;
+  if (highest - lowest >= kSackBits) {
+    Packet seen;
+    seen.queue_pair = packet.queue_pair;
+    acknowledge(now, seen, mine.highest);
+    return note_unacknowledged(now, packet, psn);
+  }
+  mine.lowest = lowest;
+  mine.highest = highest;
+  mine.unacknowledged += packet.wire_bytes;
+}
+
 void Nic::Uet::acknowledge(Time now, const Packet& packet, std::uint32_t psn) {
   const std::uint32_t number = packet.queue_pair;
   const QueuePair& pair = nic_.pairs_[number];
   Flow& mine = flow(number);
+  const std::uint32_t furthest = mine.unacknowledged == 0 || before(mine.highest, psn) ? psn : mine.highest;
   mine.unacknowledged = 0;
   const std::uint32_t cumulative = pair.expected_psn - 1;
   Packet& ack = nic_.control(Opcode::kAck, number, cumulative);
   nic_.echo(now, packet, ack);
-  if (!before(cumulative, psn)) return;
-  const std::uint32_t beyond = psn - cumulative;
+  const std::uint32_t beyond = before(cumulative, furthest) ? furthest - cumulative : 0;
+  const std::uint32_t back = std::min(cumulative + beyond - psn, kNoLatest);
   std::uint64_t here = 0;
   for (std::uint32_t down = 0; down < std::min<std::uint32_t>(beyond, kSackBits); ++down) {
     const std::uint32_t place = beyond - 1 - down;
     if (place < mine.came.size() && mine.came[place].here) here |= 1ULL << down;
   }
-  ack.address = static_cast<std::uint64_t>(beyond) << kSackBits | here;
+  ack.address = static_cast<std::uint64_t>(beyond) << kBeyondShift | static_cast<std::uint64_t>(back) << kSackBits | here;
 }
 
 void Nic::Uet::answer_again(std::uint32_t number, const Packet& request, std::uint32_t psn) {
@@ -236,7 +254,8 @@ void Nic::Uet::take_trimmed(Time now, Packet& packet) {
   ++nic_.counters_.naks;
   Packet& nak = nic_.control(Opcode::kNak, number, psn);
   nak.flags |= packet.flags & Packet::kBeforeLastHop;
-  want(now, number, nic_.network_.wire_bytes(packet.immediate));
+  mine.credits.peer_cut += nic_.network_.wire_bytes(packet.immediate);
+  make_hungry(now, number);
 }
 
 }  // namespace weft::nic

@@ -17,7 +17,7 @@ void Nic::Uet::add_queue_pair() {
   flows_.push_back(std::make_unique<Flow>());
   const PathSelection& selection = path_selections().at(nic_.config_.uet.spray.text(), "nic.uet.spray");
   const auto paths = static_cast<std::uint16_t>(nic_.config_.uet.paths);
-  flows_.back()->paths = selection.make({paths, nic_.idle_round_trip(), Random(nic_.random_.next(), "paths")});
+  flows_.back()->paths = selection.make({paths, nic_.config_.ack_timeout, Random(nic_.random_.next(), "paths")});
 }
 
 Nic::Uet::Sent* Nic::Uet::find(std::uint32_t number, std::uint32_t psn) {
@@ -168,21 +168,23 @@ void Nic::Uet::take_acknowledgement(Time now, const Packet& ack) {
   Flow& mine = flow(number);
   const bool was_full = pair.next_psn - pair.acknowledged > kMostOutstanding;
   const std::uint32_t cumulative = whole_psn(ack.psn, pair.acknowledged);
-  const std::uint32_t latest = cumulative + static_cast<std::uint32_t>(ack.address >> kSackBits);
+  const std::uint32_t furthest = cumulative + static_cast<std::uint32_t>(ack.address >> kBeyondShift);
+  const auto back = static_cast<std::uint32_t>(ack.address >> kSackBits & 0xff);
   std::int64_t wire_bytes = 0;
   Time left = kNever;
-  if (const Sent* sent = find(number, latest); sent != nullptr && sent->state == State::kOut && sent->left != kNever) {
+  const Sent* sent = back == kNoLatest ? nullptr : find(number, furthest - back);
+  if (sent != nullptr && sent->state == State::kOut && sent->left != kNever) {
     left = sent->left;
     mine.round_trip = now - left;
     const bool marked = Congestion::marked(ack.immediate);
     mine.paths->heard(now, sent->entropy, marked ? PathNews::kMarked : PathNews::kGood);
   }
-  const auto beyond = static_cast<std::int32_t>(latest - cumulative);
+  const auto beyond = static_cast<std::int32_t>(furthest - cumulative);
   for (std::uint64_t bits = ack.address & ((1ULL << kSackBits) - 1); bits != 0 && beyond > 0; bits &= bits - 1) {
     const int down = std::countr_zero(bits);
     if (down >= beyond) break;
-    Sent* sent = find(number, latest - static_cast<std::uint32_t>(down));
-    if (sent != nullptr) confirm(number, *sent, wire_bytes);
+    Sent* one = find(number, furthest - static_cast<std::uint32_t>(down));
+    if (one != nullptr) confirm(number, *one, wire_bytes);
   }
   const bool advances = before(pair.acknowledged, cumulative);
   while (before(pair.acknowledged, cumulative) && !mine.sent.empty()) {
@@ -202,10 +204,10 @@ void Nic::Uet::take_acknowledgement(Time now, const Packet& ack) {
   for (forget_confirmed(number); left != kNever && !mine.order.empty(); forget_confirmed(number)) {
     const Left first = mine.order.front();
     if (first.left + nic_.config_.reorder_wait >= left) break;
-    Sent& sent = *find(number, first.psn);
-    mine.paths->heard(now, sent.entropy, PathNews::kLost);
+    Sent& late = *find(number, first.psn);
+    mine.paths->heard(now, late.entropy, PathNews::kLost);
     nic_.note_lost(now, number);
-    lose(now, number, first.psn, sent);
+    lose(now, number, first.psn, late);
   }
   if (advances) {
     if (pair.extra != nullptr) pair.extra->refused_since = kNever;
@@ -222,8 +224,8 @@ void Nic::Uet::take_nak(Time now, const Packet& nak) {
   // At its end all paths meet: there is no better one.
   if ((nak.flags & Packet::kBeforeLastHop) != 0) flow(number).paths->heard(now, sent->entropy, PathNews::kTrimmed);
   nic_.note_lost(now, number);
-  // Its receiver knows that it wants credit for that once more.
-  flow(number).credits.told += sent->wire_bytes;
+  flow(number).credits.cut += sent->wire_bytes;
+  end_unasked(number);
   lose(now, number, psn, *sent);
 }
 

@@ -23,20 +23,23 @@ namespace weft::nic {
 /// Receiving (receiver.cpp): a packet is written to memory where it belongs as it comes: a write names its place, a
 /// send names the receive that it takes and its offset. Messages complete in their order, each when all its packets
 /// and all before have come. An acknowledgement names the latest packet that came, with its mark, what has come
-/// without gaps, and which of the 48 packets before the latest have.
+/// without gaps, and what of the next 40 packets or further ahead.
 ///
 /// Reads: requests are served in their turn. Answers are placed as they come, and those that are cut or missing are
 /// asked for by ranges.
 ///
 /// Credits (credits.cpp): with a scheme that grants, a queue pair sends no more than its receiver has given it credit
-/// for, beyond what the link carries in a round trip. A receiver gives credit at the rate of its link, in turn to all
-/// that want some.
+/// for. After a rest it sends what the link carries in a round trip without credit, until a packet is cut. A receiver
+/// gives credit at the rate of its link, in turn to all that want some.
 struct Nic::Uet {
   /// Packets of a queue pair that may be under way.
   static constexpr std::uint32_t kMostOutstanding = 1U << 15;
-  /// Of an acknowledgement's address: above are by how much the latest packet lies beyond what has come without gaps,
-  /// below a bit for each packet from the latest one down.
-  static constexpr int kSackBits = 48;
+  /// Of an acknowledgement's address: on top by how much the furthest packet that it tells of lies beyond what has come
+  /// without gaps; then by how much that or this lies beyond the latest packet, of which it tells mark and wait; and a
+  /// bit for each packet from the furthest one down.
+  static constexpr int kBeyondShift = 48;
+  static constexpr int kSackBits = 40;
+  static constexpr std::uint32_t kNoLatest = 255;
 
   enum class State : std::uint8_t { kOut, kHere, kLost };
   struct Sent {
@@ -87,17 +90,22 @@ struct Nic::Uet {
     // As responder
     Fifo<Came> came;         ///< from the first that has not on
     std::uint32_t turn = 0;  ///< of acknowledgements, by entropy
-    std::int64_t unacknowledged = 0;
+    std::int64_t unacknowledged = 0;   ///< bytes since the latest acknowledgement
+    std::uint32_t lowest = 0;          ///< of these
+    std::uint32_t highest = 0;
     std::uint16_t taken = 0;  ///< receives
     Time visible;             ///< of the message that is next
     // Credits, in bytes since the beginning
     struct Credits {
       std::int64_t sent = 0;
+      std::int64_t unasked = 0;  ///< that may go without credit
       std::int64_t backlog = 0;  ///< of what is posted
+      std::int64_t cut = 0;  ///< by switches, as the receiver has said
       std::int64_t told = 0;
       std::int64_t granted = 0;
       bool blocked = false;
-      std::int64_t peer_wants = 0;
+      std::int64_t peer_asked = 0;
+      std::int64_t peer_cut = 0;  ///< it wants to send that once more, and need not say so
       std::int64_t peer_granted = 0;
       bool peer_waits = false;
     } credits;
@@ -128,6 +136,7 @@ struct Nic::Uet {
 
   // Credits
   [[nodiscard]] bool has_credit(Time now, std::uint32_t number);
+  void end_unasked(std::uint32_t number);
   void note_ready(std::uint32_t number);
   void grant(Time now);
 
@@ -154,10 +163,11 @@ struct Nic::Uet {
   /// Serves what is next in turn; true if a message has come to its end.
   bool advance(Time now, std::uint32_t number);
   void acknowledge(Time now, const Packet& packet, std::uint32_t psn);
+  void note_unacknowledged(Time now, const Packet& packet, std::uint32_t psn);
   void answer_again(std::uint32_t number, const Packet& request, std::uint32_t psn);
 
   void take_credit(Time now, const Packet& packet);
-  void want(Time now, std::uint32_t number, std::int64_t bytes);
+  void make_hungry(Time now, std::uint32_t number);
 
   Nic& nic_;
   std::vector<std::unique_ptr<Flow>> flows_;

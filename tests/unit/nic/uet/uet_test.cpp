@@ -120,8 +120,8 @@ TEST_P(Sprays, UseAllPathsAndTakeATimeOfTheirs) {
   Bench bench(tree(GetParam()));
   permute(bench, 3);
   bench.run();
-  // 900,000 bytes at 100 Gb/s take 73 us.
-  EXPECT_LT(finished(bench), 85_us);
+  // 900,000 bytes at 100 Gb/s take 73 us; the hashes of the leaves do not load all their links alike.
+  EXPECT_LT(finished(bench), 95_us);
   for (std::uint32_t spine = 2; spine < 6; ++spine) {
     std::int64_t bytes = 0;
     for (std::size_t p = 0; p < bench.network.switch_at(spine).radix(); ++p) {
@@ -252,7 +252,8 @@ TEST(Uet, FailsAfterItsRetries) {
   BenchConfig config = tree();
   config.nic.retry_limit = 3;
   config.nic.ack_timeout = 50_us;
-  config.wire = test::LossyWire::Config{.lose = [](const Packet& packet) { return packet.destination == 4; }};
+  config.wire.emplace();
+  config.wire->lose = [](const Packet& packet) { return packet.destination == 4; };
   Bench bench(config);
   const Connection pair = bench.connect(0, 4);
   bench.ring_at(Time(), 0, write(pair.a, 0, 0, 20'000, 1));
@@ -312,6 +313,7 @@ struct Incast {
     test::fresh_kernel();
     BenchConfig config = lossy_tree(100_KiB);
     config.nic.congestion = scheme;
+    config.nic.round_trip = 6_us;
     config.network.switch_config.marking = {20_KiB, 80_KiB, 1};
     Bench bench(config);
     for (std::size_t e = 1; e < kEnds; ++e) {
