@@ -154,7 +154,7 @@ inline void Switch::dispatch(Time now, Packet& packet) {
     }
     if (rates_differ_ && must_come_in(now, output, packet)) [[unlikely]]
       return;
-    std::uint32_t lane = routes_->lane(packet, packet.ingress, output);
+    std::uint32_t lane = trims_ && is_urgent(packet) ? urgent_lane() : routes_->lane(packet, packet.ingress, output);
     // One that routes have turned round may cross a dateline again.
     if (now >= careful_from_) [[unlikely]]
       lane = std::min(lane, lanes_ - 1);

@@ -302,6 +302,7 @@ class Switch final : public AnySwitch, public EventTarget {
   void draw(std::uint32_t output);
   void mark(std::uint32_t output, Packet& packet);
   void find_last_hops();
+  [[nodiscard]] static bool is_urgent(const Packet& packet);
   bool cut(Time now, Packet& packet, bool held);
   std::uint32_t lane_to_wait(Time now, std::uint32_t output, std::uint32_t lane, Packet& packet);
   [[nodiscard]] std::uint32_t urgent_lane() const { return lanes_ - 1; }

@@ -14,8 +14,10 @@ bool may_be_cut(const Packet& packet) {
   return carries && packet.payload_bytes > 0 && packet.destination < Packet::kFirstGroup;
 }
 
+}  // namespace
+
 /// What tells of other packets is worth more than these.
-bool is_urgent(const Packet& packet) {
+bool Switch::is_urgent(const Packet& packet) {
   switch (packet.opcode) {
     case Opcode::kAck:
     case Opcode::kReceiverNotReady:
@@ -29,8 +31,6 @@ bool is_urgent(const Packet& packet) {
       return false;
   }
 }
-
-}  // namespace
 
 void Switch::find_last_hops() {
   for (const Transmitter& transmitter : transmitters_) {

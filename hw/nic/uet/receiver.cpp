@@ -111,9 +111,11 @@ Time Nic::Uet::take_request(Time now, Packet& packet) {
   const bool ended = advance(now, number);
   constexpr std::uint8_t kAtOnce = Packet::kAsks | Packet::kLast | Packet::kMarked | Packet::kRepeated;
   note_unacknowledged(now, packet, psn);
-  if (ended || (packet.flags & kAtOnce) != 0 || mine.unacknowledged >= nic_.config_.uet.ack_every.count()) {
+  // After a cut the window may be smaller than the sender thought when it did not ask.
+  if (ended || mine.cut > 0 || (packet.flags & kAtOnce) != 0 || mine.unacknowledged >= nic_.config_.uet.ack_every.count()) {
     acknowledge(now, packet, psn);
   }
+  if (mine.cut > 0 && (packet.flags & Packet::kRepeated) != 0) --mine.cut;
   return drained;
 }
 
@@ -252,6 +254,7 @@ void Nic::Uet::take_trimmed(Time now, Packet& packet) {
     return acknowledge(now, packet, psn);
   }
   ++nic_.counters_.naks;
+  ++mine.cut;
   Packet& nak = nic_.control(Opcode::kNak, number, psn);
   nak.flags |= packet.flags & Packet::kBeforeLastHop;
   mine.credits.peer_cut += nic_.network_.wire_bytes(packet.immediate);

@@ -92,10 +92,10 @@ void Nic::Uet::note_cut(Time now, std::uint32_t number, Packet& packet) {
   const std::uint32_t place = packet.psn - (pair.acknowledged + 1);
   const std::uint32_t bytes = packet.opcode == Opcode::kReadRequest ? 0 : packet.wire_bytes;
   if (place == mine.sent.size()) {
-    mine.sent.push_back({kNever, bytes, entropy, State::kOut});
+    mine.sent.push_back({kNever, bytes, entropy, State::kOut, false});
     mine.credits.backlog -= bytes;
   } else if (place < mine.sent.size() && mine.sent[place].state == State::kLost) {
-    mine.sent[place] = {kNever, bytes, entropy, State::kOut};
+    mine.sent[place] = {kNever, bytes, entropy, State::kOut, mine.sent[place].doubtful};
     mine.credits.backlog -= bytes;
   } else {
     return;  // a piece of a read whose request has come
@@ -148,9 +148,10 @@ void Nic::Uet::confirm(std::uint32_t number, Sent& sent, std::int64_t& wire_byte
   sent.state = State::kHere;
 }
 
-void Nic::Uet::lose(Time now, std::uint32_t number, std::uint32_t psn, Sent& sent) {
+void Nic::Uet::lose(Time now, std::uint32_t number, std::uint32_t psn, Sent& sent, bool surely) {
   Flow& mine = flow(number);
   sent.state = State::kLost;
+  sent.doubtful = sent.doubtful || !surely;
   mine.lost.push_back(psn);
   mine.credits.backlog += sent.wire_bytes;
   QueuePair& pair = nic_.pairs_[number];
@@ -173,7 +174,7 @@ void Nic::Uet::take_acknowledgement(Time now, const Packet& ack) {
   std::int64_t wire_bytes = 0;
   Time left = kNever;
   const Sent* sent = back == kNoLatest ? nullptr : find(number, furthest - back);
-  if (sent != nullptr && sent->state == State::kOut && sent->left != kNever) {
+  if (sent != nullptr && sent->state == State::kOut && sent->left != kNever && !sent->doubtful) {
     left = sent->left;
     mine.round_trip = now - left;
     const bool marked = Congestion::marked(ack.immediate);
@@ -207,7 +208,7 @@ void Nic::Uet::take_acknowledgement(Time now, const Packet& ack) {
     Sent& late = *find(number, first.psn);
     mine.paths->heard(now, late.entropy, PathNews::kLost);
     nic_.note_lost(now, number);
-    lose(now, number, first.psn, late);
+    lose(now, number, first.psn, late, false);
   }
   if (advances) {
     if (pair.extra != nullptr) pair.extra->refused_since = kNever;
@@ -226,7 +227,7 @@ void Nic::Uet::take_nak(Time now, const Packet& nak) {
   nic_.note_lost(now, number);
   flow(number).credits.cut += sent->wire_bytes;
   end_unasked(number);
-  lose(now, number, psn, *sent);
+  lose(now, number, psn, *sent, true);
 }
 
 void Nic::Uet::take_refusal(Time now, const Packet& refusal) {
@@ -236,7 +237,7 @@ void Nic::Uet::take_refusal(Time now, const Packet& refusal) {
   Sent* sent = find(number, psn);
   if (sent == nullptr || sent->state == State::kLost) return;
   if (sent->state == State::kOut) {
-    lose(now, number, psn, *sent);
+    lose(now, number, psn, *sent, true);
   } else {
     // It had come ahead of its turn.
     sent->state = State::kLost;
@@ -300,7 +301,7 @@ void Nic::Uet::timeout(Time now, std::uint32_t number) {
     const std::uint32_t psn = mine.order.front().psn;
     Sent& sent = *find(number, psn);
     mine.paths->heard(now, sent.entropy, PathNews::kLost);
-    lose(now, number, psn, sent);
+    lose(now, number, psn, sent, false);
   }
   if (read != nullptr) ask_for_missing(number, *read);
   if (mine.credits.blocked) mine.credits.told = 0;  // it is asked for again

@@ -47,6 +47,7 @@ struct Nic::Uet {
     std::uint32_t wire_bytes = 0;
     std::uint16_t entropy = 0;
     State state = State::kOut;
+    bool doubtful = false;  ///< sent again although it may have come: an acknowledgement may be for either (Karn 1987)
   };
   struct Left {
     std::uint32_t psn;
@@ -93,6 +94,7 @@ struct Nic::Uet {
     std::int64_t unacknowledged = 0;   ///< bytes since the latest acknowledgement
     std::uint32_t lowest = 0;          ///< of these
     std::uint32_t highest = 0;
+    std::uint32_t cut = 0;  ///< packets of which headers came, and which have not come again
     std::uint16_t taken = 0;  ///< receives
     Time visible;             ///< of the message that is next
     // Credits, in bytes since the beginning
@@ -147,7 +149,7 @@ struct Nic::Uet {
   /// Null for one that is not under way.
   [[nodiscard]] Sent* find(std::uint32_t number, std::uint32_t psn);
   void confirm(std::uint32_t number, Sent& sent, std::int64_t& wire_bytes);
-  void lose(Time now, std::uint32_t number, std::uint32_t psn, Sent& sent);
+  void lose(Time now, std::uint32_t number, std::uint32_t psn, Sent& sent, bool surely);
   void forget_confirmed(std::uint32_t number);
   void arm_timer(Time now, std::uint32_t number);
   void take_acknowledgement(Time now, const Packet& ack);
