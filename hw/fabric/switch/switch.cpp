@@ -397,7 +397,7 @@ void Switch::serve(Time now, std::uint32_t index) {
     if (weighs_) {
       serve_by_weight(now, index);
     } else {
-      std::uint32_t lane = trims_ ? urgent_lane() : output.next_lane;
+      std::uint32_t lane = trims_ ? lane_in_turn(index) : output.next_lane;
       for (std::uint32_t step = 0; step < lanes_; ++step, lane = after(lane, lanes_)) {
         if ((output.lanes >> lane & 1U) == 0 || serve_lane(now, index, lane) != Turn::kSent) continue;
         output.next_lane = static_cast<std::uint8_t>(after(lane, lanes_));

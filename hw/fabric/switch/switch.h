@@ -83,7 +83,7 @@ struct SwitchPower {
 ///
 /// With `buffer.trim` (switch_trimming.cpp; packet trimming of the Ultra Ethernet Specification 1.0, 4.1) a packet that
 /// finds so much in the queue of its output, or no room in the buffer, is cut to its header. Headers and what tells of
-/// other packets wait on the last lane, which goes before all others.
+/// other packets wait on the last lane, which has ten turns for one of the others.
 ///
 /// A packet for a group leaves by each port of the group's tree but the one that it came by; every copy waits and is
 /// sent on its own, and the input buffer is free when the last one has left (switch_groups.cpp). An operand of a
@@ -305,6 +305,7 @@ class Switch final : public AnySwitch, public EventTarget {
   [[nodiscard]] static bool is_urgent(const Packet& packet);
   bool cut(Time now, Packet& packet, bool held);
   std::uint32_t lane_to_wait(Time now, std::uint32_t output, std::uint32_t lane, Packet& packet);
+  [[nodiscard]] std::uint32_t lane_in_turn(std::uint32_t output);
   [[nodiscard]] std::uint32_t urgent_lane() const { return lanes_ - 1; }
   void note_load(Time now, std::uint32_t output, Packet& packet);
   Packet* dequeue(std::uint32_t output, std::uint32_t lane, std::uint32_t input);
@@ -416,6 +417,7 @@ class Switch final : public AnySwitch, public EventTarget {
   };
   std::vector<Load> loads_;                 ///< by output; empty where none is measured
   std::vector<std::int64_t> urgent_bytes_;  ///< that wait for an output, of those waiting; empty where none is cut
+  std::vector<std::uint8_t> urgent_turns_;  ///< by output: in a row
   std::vector<bool> last_hops_;             ///< by output: it leads to an end
   /// What waited for an output in the interval that began at `from`.
   struct Depth {

@@ -38,6 +38,16 @@ void Switch::find_last_hops() {
   }
 }
 
+/// The lane that is looked at first. Headers go first, but after ten of them one packet does, so that headers alone can
+/// never fill a link (Handley et al., SIGCOMM 2017, 3.1).
+std::uint32_t Switch::lane_in_turn(std::uint32_t index) {
+  constexpr std::uint8_t kInARow = 10;
+  std::uint8_t& turns = urgent_turns_[index];
+  const bool is_urgent_turn = turns < kInARow && (outputs_[index].lanes >> urgent_lane() & 1U) != 0;
+  turns = is_urgent_turn ? static_cast<std::uint8_t>(turns + 1) : std::uint8_t{0};
+  return is_urgent_turn ? urgent_lane() : 0;
+}
+
 /// Leaves the header of a packet, which had a place in the buffer if `held`.
 bool Switch::cut(Time now, Packet& packet, bool held) {
   if (!may_be_cut(packet)) return false;
