@@ -24,7 +24,10 @@ enum class Opcode : std::uint8_t {
   kAccessError,             ///< remote access error: request `psn` reaches memory that its key does not open
   kDatagram,                ///< a message of its own, of one packet, that nobody acknowledges
   kReduce,                  ///< an operand on its way up a reduction tree
-  kResult                   ///< a reduction's result on its way down
+  kResult,                  ///< a reduction's result on its way down
+  kTrimmed,                 ///< what a full switch has left of a kSend or kWrite: `psn`, and kBeforeLastHop
+  kTrimmedResponse,         ///< the same of a kReadResponse, with its `address`
+  kCredit                   ///< what the receiver grants, or the sender asks for: `address` bytes since the beginning
 };
 
 /// One transaction of the fabric: a packet of at most one MTU, or a segment of several that move together
@@ -34,6 +37,8 @@ struct alignas(64) Packet {
   static constexpr std::uint8_t kLast = 2;        ///< last of its message
   static constexpr std::uint8_t kImmediate = 4;   ///< carries `immediate`, consumes a receive work request
   static constexpr std::uint8_t kEcho = 4;        ///< of a kAck: `immediate` is what the receiver saw of the packet
+  static constexpr std::uint8_t kAsks = 1;        ///< of unordered delivery, instead of kFirst: acknowledge it at once
+  static constexpr std::uint8_t kBeforeLastHop = 1;  ///< of a kTrimmed and its kNak: not by the switch of its end
   static constexpr std::uint8_t kMarked = 8;      ///< passed a congested queue (ECN)
   static constexpr std::uint8_t kDamaged = 16;    ///< its check fails: whoever receives it drops it
   static constexpr std::uint8_t kLoopback = 32;   ///< never left its interface
@@ -46,6 +51,11 @@ struct alignas(64) Packet {
   /// Of `address`, what is an address; the bits above are the key that it is reached by.
   static constexpr int kAddressBits = 48;
   static constexpr std::uint64_t kAddressMask = (1ULL << kAddressBits) - 1;
+  /// Of `queue_pair`, what is its number; the bits above are an entropy value, by which switches that choose paths by a
+  /// hash lead packets of one queue pair over several (hw/nic/uet/path_selector.h).
+  static constexpr int kQueuePairBits = 20;
+  static constexpr std::uint32_t kQueuePairMask = (1U << kQueuePairBits) - 1;
+  static constexpr int kEntropyBits = 32 - kQueuePairBits;
 
   Packet* next = nullptr;         ///< link of whichever queue holds it
   std::byte* payload = nullptr;   ///< null when `data` is off or nothing is carried
@@ -56,7 +66,7 @@ struct alignas(64) Packet {
   std::uint32_t wire_bytes = 0;     ///< with headers, as links carry and buffers hold it
   std::uint32_t psn = 0;            ///< packet sequence number of its queue pair
   std::uint32_t immediate = 0;
-  std::uint32_t queue_pair = 0;   ///< at the destination
+  std::uint32_t queue_pair = 0;   ///< at the destination, and entropy
   std::uint32_t tail_lag_ps = 0;  ///< the last byte passes here this much after the first
   Opcode opcode = Opcode::kSend;
   std::uint8_t lane = 0;  ///< virtual lane
@@ -94,6 +104,11 @@ class PacketPool {
 
   /// Gives `packet` a payload buffer of at least `bytes`.
   void attach_payload(Packet& packet, std::uint32_t bytes);
+
+  /// Takes back the payload of a packet, if it has one.
+  void strip(Packet& packet) {
+    if (packet.payload != nullptr) detach_payload(packet);
+  }
 
   /// Takes back the packet and its payload.
   void give_back(Packet* packet) {

@@ -11,6 +11,7 @@
 #include "hw/nic/phased_memory.h"
 #include "hw/nic/reliability/recovery.h"
 #include "hw/nic/tags.h"
+#include "hw/nic/uet/uet.h"
 
 namespace weft::nic {
 namespace {
@@ -51,8 +52,9 @@ Nic::Nic(sc_core::sc_module_name name, const Config& config, const fabric::Fabri
       control_bytes_(network.wire_bytes(0)),
       end_(end),
       data_(data),
-      recovers_(config.recovery || config.reorder > Bytes(0)),
-      may_fail_(recovers_),
+      recovers_(config.transport == Transport::kRoce && config.recovers()),
+      may_fail_(config.recovers()),
+      sprays_(config.transport == Transport::kUet),
       memory_(dma, dispatcher, *this, kMemory),
       out("out"),
       in("in"),
@@ -70,6 +72,7 @@ Nic::Nic(sc_core::sc_module_name name, const Config& config, const fabric::Fabri
   if (config_.read_ahead == Bytes()) config_.read_ahead = Config::kLeastReadAhead;
   most_ahead_ = transfer_time(config_.read_ahead, transmitter_.rate()) / 2;
   if (config.context_cache.entries > 0) contexts_ = std::make_unique<Contexts>(config.context_cache.entries);
+  if (sprays_) uet_ = std::make_unique<Uet>(*this);
   choose_congestion();
   dispatcher.attach(*this, this->name());
   transmitter_.bind(out);
@@ -108,6 +111,7 @@ std::uint32_t Nic::create_queue_pair(std::uint64_t completion_address) {
   pairs_.back().completion_address = completion_address;
   if (recovers_) pairs_.back().recovery = std::make_unique<Recovery>(0, 0);
   if (paces_) pairs_.back().congestion = make_congestion();
+  if (sprays_) uet_->add_queue_pair();
   return static_cast<std::uint32_t>(pairs_.size() - 1);
 }
 
@@ -175,7 +179,7 @@ void Nic::prepare(std::uint32_t tag, std::uint64_t data) {
   if (tag == kArrive) {
     const Packet& packet = *reinterpret_cast<const Packet*>(data);
     if (packet.destination < Packet::kFirstGroup) {
-      pairs_[packet.queue_pair].prefetch();
+      pairs_[packet.queue_pair & Packet::kQueuePairMask].prefetch();
     } else {
       __builtin_prefetch(group_ends_.data() + (packet.destination - Packet::kFirstGroup));
       // Where its buffer space is given back: the other end's transmitter, and its first lane.
@@ -210,6 +214,8 @@ void Nic::on_event(Time now, std::uint32_t tag, std::uint64_t data) {
         break;
       engine_free_ = std::max(engine_free_ + config_.message_cost, now);
       ++pairs_[data].ready_jobs;
+      if (sprays_) [[unlikely]]
+        uet_->note_ready(static_cast<std::uint32_t>(data));
       if (posts_ && post_directly(now, static_cast<std::uint32_t>(data))) break;
       activate(static_cast<std::uint32_t>(data));
       pump(now);
@@ -237,6 +243,8 @@ void Nic::on_event(Time now, std::uint32_t tag, std::uint64_t data) {
       pump(now);
       break;
     case kTimeout:
+      if (sprays_) [[unlikely]]
+        return uet_->timeout(now, static_cast<std::uint32_t>(data));
       timeout(now, static_cast<std::uint32_t>(data));
       break;
     case kGap:
@@ -244,6 +252,9 @@ void Nic::on_event(Time now, std::uint32_t tag, std::uint64_t data) {
       break;
     case kResponseGap:
       response_gap(now, static_cast<std::uint32_t>(data));
+      break;
+    case kGrant:
+      uet_->grant(now);
       break;
     case kFetch:
       fetch_entries(now, data);

@@ -64,6 +64,9 @@ namespace weft::nic {
 /// next receive of its queue pair, or of each that is attached to the group, and is dropped where there is none. A
 /// queue pair whose peer is its own interface is looped back: its packets pass the host link both ways and no wire.
 ///
+/// With `transport` of `uet` (uet/uet.h) packets take many paths and are placed as they come; what is said above of
+/// recovery does not hold then.
+///
 /// Groups (group.cpp): a queue pair can belong to a group of the fabric. With kMulticast it writes to the same address
 /// at all other members, as an unreliable connection would: complete when the last byte has been read here, and a
 /// message that loses a packet does not complete there. With kReduce it sends operands into the group's reduction tree,
@@ -133,6 +136,7 @@ class Nic final : public AnyNic, public EventTarget {
   bool phases_ = false;    ///< memory says later when it is done
   bool reports_ = false;   ///< a queue pair has Places
   bool posts_ = false;     ///< what has no payload goes to neighbours directly
+  bool sprays_;            ///< queue pairs have what uet_ keeps of them
   Time most_ahead_;        ///< of what a link is given before it is free: half of `read_ahead`
   Time engine_free_;
   std::vector<QueuePair> pairs_;
@@ -235,6 +239,7 @@ class Nic final : public AnyNic, public EventTarget {
   };
   struct Recovery;    // recovery.h
   struct Congestion;  // congestion/pacing.h
+  struct Uet;         // uet/uet.h
   /// What most queue pairs have no use for.
   struct Extra {
     Fifo<Response> responses;
@@ -346,6 +351,7 @@ class Nic final : public AnyNic, public EventTarget {
   void retire(Time now, std::uint32_t number);
   void refuse_access(const Packet& packet);
   void finish_message(const Packet& packet, QueuePair& pair, Time visible);
+  void deliver(const Packet& packet, QueuePair& pair, Time visible);
   /// Writes the payload, with `header` bytes just before it, to memory; returns when it is visible.
   Time store(Time now, const Packet& packet, std::uint64_t address, std::uint32_t header = 0);
   Packet& control(Opcode opcode, std::uint32_t queue_pair, std::uint32_t psn);
@@ -452,6 +458,7 @@ class Nic final : public AnyNic, public EventTarget {
   void note_paced(Time now, std::uint32_t number, const Packet& packet);
   void note_left(Time now, const Packet& packet, std::uint32_t number);
   void note_heard(Time now, std::uint32_t number, std::uint32_t psn, std::uint32_t echo);
+  void note_confirmed(Time now, std::uint32_t number, std::int64_t wire_bytes, Time round_trip, std::uint32_t echo);
   void echo(Time now, const Packet& packet, Packet& ack) const;
   [[nodiscard]] Time idle_round_trip() const;
   void note_lost(Time now, std::uint32_t number);
@@ -470,7 +477,8 @@ class Nic final : public AnyNic, public EventTarget {
   ByteTime group_time_;
   Random random_;  ///< of retries
   const CongestionScheme* scheme_ = nullptr;
-  bool notifies_ = false;  ///< of packets that came marked
+  std::unique_ptr<Uet> uet_;  ///< null with another transport
+  bool notifies_ = false;     ///< of packets that came marked
   Time notify_interval_;
   WayOut loop_;
   std::vector<std::vector<std::uint32_t>> attached_;  ///< by group: queue pairs of datagrams

@@ -9,6 +9,7 @@
 #include "hw/core/power.h"
 #include "hw/nic/congestion/congestion_control.h"
 #include "hw/nic/host_link.h"
+#include "hw/nic/uet/uet_config.h"
 
 namespace weft::nic {
 
@@ -31,6 +32,8 @@ struct NicConfig {
   Time rnr_timer = Time(10'000'000);
   Time rnr_limit = Time(10'000'000'000'000);
   bool posted = false;
+  Transport transport = Transport::kRoce;
+  UetConfig uet;
   bool recovery = false;
   Time ack_timeout = Time(524'288'000);
   double retry_jitter = 0.25;
@@ -81,6 +84,8 @@ struct NicConfig {
     }
   } power;
 
+  /// Whether queue pairs live with loss and with packets that overtake each other.
+  [[nodiscard]] bool recovers() const { return recovery || reorder > Bytes() || transport == Transport::kUet; }
   /// A `read_ahead` with which a link of this rate is never idle while its payload is read: what the slower of link and
   /// DMA moves from a request until the first packet of its data is here, `memory` being memory's share of that. More
   /// is only begun, and a segment more than this is on its way then.
@@ -130,11 +135,17 @@ struct NicConfig {
         "For a scale-up port: acknowledgements and messages without bytes travel in the flits of others. They take the "
         "latency of the path, and no bandwidth. Not with recovery, congestion control, a context cache or faults of "
         "the network");
-    visit("recovery", recovery, "Lost packets are sent again; not needed if the fabric loses nothing");
+    visit("transport", transport,
+          "What carries messages. roce: the packets of a queue pair take one path, in order; uet: Ultra Ethernet, each "
+          "packet takes a path of its own, is placed in memory as it comes, and is sent again if it is lost");
+    visit("uet", uet, "uet: what it has for itself");
+    visit("recovery", recovery,
+          "roce: lost packets are sent again; not needed if the fabric loses nothing. uet always does that");
     // 4.096 us * 2^7 of what InfiniBand can express: well above a round trip through full buffers. Drivers ask for
     // 2^14 and more, which would be most of any simulated step.
     visit("ack_timeout", ack_timeout,
-          "With recovery: time without progress after which unacknowledged packets are sent again",
+          "With recovery: time without progress after which unacknowledged packets are sent again. uet: time after which "
+          "a packet is",
           Range{1'000'000, 1'000'000'000'000});
     visit("retry_jitter", retry_jitter,
           "With recovery: an unanswered repeat waits longer by a random time, up to this share of ack_timeout",
@@ -142,9 +153,10 @@ struct NicConfig {
     visit("retry_limit", retry_limit, "With recovery: repeats without progress before the queue pair fails",
           Range{0, 1'000'000});
     visit("reorder", reorder,
-          "Wire bytes of early packets that a queue pair holds; 0: none, the sender goes back to the missing packet",
+          "roce: wire bytes of early packets that a queue pair holds; 0: none, the sender goes back to the missing packet",
           Range{0, 1LL << 30});
-    visit("reorder_wait", reorder_wait, "With reorder: how long a missing packet counts as overtaken instead of lost",
+    visit("reorder_wait", reorder_wait,
+          "With reorder, and uet: how long a missing packet counts as overtaken instead of lost",
           Range{0, 1'000'000'000'000});
     visit("group_rate", group_rate, "Payload rate of the engine to groups: operands of reductions, and multicast",
           Range{1'000'000'000, 1'000'000'000'000'000'000});
@@ -176,7 +188,7 @@ struct NicCounters {
   std::int64_t messages_repeated = 0;  ///< times that the end of one was sent again
   std::int64_t not_ready = 0;          ///< RNR NAKs sent
   std::int64_t damaged = 0;            ///< packets whose check failed, dropped
-  std::int64_t dropped = 0;            ///< packets that came ahead of their turn and are not held
+  std::int64_t dropped = 0;            ///< packets that came ahead of their turn and are not held, and cut ones of RoCE
   std::int64_t no_receive = 0;         ///< datagrams and multicast messages that found no receive
   std::int64_t access_errors = 0;      ///< requests for memory that their key does not open
   std::int64_t held = 0;               ///< packets that came ahead and were

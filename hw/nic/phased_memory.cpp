@@ -151,6 +151,7 @@ void Nic::finish_read(std::uint32_t number, std::uint32_t psn, Job& job, Time vi
     return;
   }
   job.visible = true;
+  if (sprays_) return retire(visible - config_.write_latency, number);  // its request is acknowledged by itself
   acknowledge(visible - config_.write_latency, number, psn);
 }
 

@@ -26,7 +26,7 @@ std::uint32_t whole_of(std::uint32_t low, std::uint32_t near) {
 
 void Nic::post_stores(std::vector<Neighbour> neighbours) {
   neighbours_ = std::move(neighbours);
-  posts_ = !recovers_ && !paces_ && contexts_ == nullptr;
+  posts_ = !recovers_ && !sprays_ && !paces_ && contexts_ == nullptr;
 }
 
 bool Nic::post_directly(Time now, std::uint32_t number) {

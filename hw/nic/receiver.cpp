@@ -7,6 +7,7 @@
 #include "hw/nic/nic.h"
 #include "hw/nic/reliability/recovery.h"
 #include "hw/nic/tags.h"
+#include "hw/nic/uet/uet.h"
 
 namespace weft::nic {
 
@@ -32,6 +33,8 @@ Packet& Nic::control(Opcode opcode, std::uint32_t queue_pair, std::uint32_t psn)
   packet->queue_pair = pair.peer_queue_pair;
   packet->psn = psn & kPsnMask;
   packet->wire_bytes = control_bytes_;
+  if (sprays_) [[unlikely]]
+    packet->queue_pair |= uet_->entropy_bits(queue_pair);
   way_of(pair).control.push_back(packet);
   return *packet;
 }
@@ -84,6 +87,12 @@ bool Nic::accept(Time now, Packet& packet, QueuePair& pair, std::uint64_t& addre
 }
 
 void Nic::finish_message(const Packet& packet, QueuePair& pair, Time visible) {
+  deliver(packet, pair, visible);
+  if (posts_ && pair.peer_end != end_) return acknowledge_directly(dispatcher_.now(), pair, packet.psn);
+  answer(packet);
+}
+
+void Nic::deliver(const Packet& packet, QueuePair& pair, Time visible) {
   ++counters_.messages_received;
   const bool immediate = (packet.flags & Packet::kImmediate) != 0;
   if (packet.opcode == Opcode::kSend || immediate) {
@@ -95,8 +104,6 @@ void Nic::finish_message(const Packet& packet, QueuePair& pair, Time visible) {
                      {id, pair.message_bytes, packet.queue_pair, packet.immediate, Verb::kReceive, immediate}, visible);
   }
   pair.message_bytes = 0;
-  if (posts_ && pair.peer_end != end_) return acknowledge_directly(dispatcher_.now(), pair, packet.psn);
-  answer(packet);
 }
 
 Time Nic::take(Time now, Packet& packet, QueuePair& pair) {
@@ -172,9 +179,14 @@ Time Nic::take(Time now, Packet& packet, QueuePair& pair) {
       acknowledge(now, number, packet.psn - 1);
       fail(now, number, Status::kRemoteAccessError);
       break;
+    case Opcode::kTrimmed:
+    case Opcode::kTrimmedResponse:
+      ++counters_.dropped;  // RoCE makes nothing of a header alone
+      break;
     case Opcode::kDatagram:
     case Opcode::kReduce:
     case Opcode::kResult:
+    case Opcode::kCredit:
       SC_REPORT_FATAL(name(), "received a packet that this interface does not take");
   }
   return now;
@@ -193,6 +205,8 @@ void Nic::refuse_access(const Packet& packet) {
 }
 
 void Nic::receive(Time now, Packet& packet) {
+  if (sprays_) [[unlikely]]
+    packet.queue_pair &= Packet::kQueuePairMask;
   if ((packet.flags & Packet::kDamaged) != 0) [[unlikely]] {
     ++counters_.damaged;
     release(packet, Time());
@@ -213,6 +227,8 @@ void Nic::handle(Time now, Packet& packet) {
   QueuePair& pair = pairs_[packet.queue_pair];
   if (paces_ && (packet.flags & Packet::kMarked) != 0) [[unlikely]]
     notify_congestion(now, packet);
+  if (sprays_) [[unlikely]]
+    return uet_->receive(now, packet);
   packet.psn = whole_psn(packet.psn, asks(packet) ? pair.expected_psn : pair.next_psn);
   if (recovers_) [[unlikely]]
     return receive_in_turn(now, packet, pair);

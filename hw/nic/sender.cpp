@@ -7,6 +7,7 @@
 #include "hw/nic/nic.h"
 #include "hw/nic/reliability/recovery.h"
 #include "hw/nic/tags.h"
+#include "hw/nic/uet/uet.h"
 
 namespace weft::nic {
 namespace {
@@ -35,6 +36,8 @@ bool Nic::loops(const QueuePair& pair) const {
 }
 
 bool Nic::has_something(QueuePair& pair) const {
+  if (sprays_ && !pair.grouped) [[unlikely]]
+    return uet_->has_something(pair);
   if (!pair.paused && pair.next_job < pair.ready_jobs) {
     if (pair.grouped) return window_open(pair);
     if (!recovers_ || may_number(pair)) return true;
@@ -76,6 +79,8 @@ Fetched Nic::cut_packet(Time now, std::uint32_t number) {
     }
     return {packet, ready, packet->wire_bytes, number};
   }
+  if (sprays_ && uet_->has_repeats(number)) [[unlikely]]
+    return {packet, uet_->form_repeat(now, *packet, number), packet->wire_bytes, number};
   if (recovers_ && has_repeats(pair)) [[unlikely]]
     return {packet, form_repeat(now, *packet, number), packet->wire_bytes, number};
   Job& job = pair.jobs[pair.next_job];
@@ -83,6 +88,8 @@ Fetched Nic::cut_packet(Time now, std::uint32_t number) {
     job.first_psn = pair.next_psn;
     job.is_direct = false;
     job.packets = job.request.verb == Verb::kRead ? 1 : packets_of(job.request.bytes);
+    if (sprays_) [[unlikely]]
+      uet_->begin_message(number, job);
   }
   packet->psn = pair.next_psn++;
   const Time ready = form(now, *packet, job, job.cut);
@@ -173,6 +180,8 @@ void Nic::fill(Time now, WayOut& way) {
       cuts = has_context_to_send(now, number);
     if (cuts) {
       const Fetched entry = cut_packet(now, number);
+      if (sprays_ && !pair.grouped) [[unlikely]]
+        uet_->note_cut(now, number, *entry.packet);
       entry.packet->psn &= kPsnMask;
       way.fetched.push_back(entry);
       way.bytes += entry.wire_bytes;
@@ -257,6 +266,8 @@ void Nic::take_first(Time now, WayOut& way) {
   way.bytes -= first.wire_bytes;
   if (recovers_ && !pairs_[first.queue_pair].grouped) [[unlikely]]
     note_sent(now, *first.packet, first.queue_pair);
+  if (sprays_ && !pairs_[first.queue_pair].grouped) [[unlikely]]
+    uet_->note_left(now, *first.packet, first.queue_pair);
   if (hears_ && !pairs_[first.queue_pair].grouped) [[unlikely]]
     note_left(now, *first.packet, first.queue_pair);
   if (first.packet->opcode != Opcode::kReadRequest && &way == &wire_)

@@ -21,7 +21,8 @@ enum Tag : std::uint32_t {
   kContext,
   kFetch,
   kEntries,
-  kMemory
+  kMemory,
+  kGrant
 };
 
 }  // namespace weft::nic

@@ -113,7 +113,9 @@ void add_reduction(IdleCollector& idle, const fabric::Switch::Config& sw, const 
 
 void add_interface(IdleCollector& idle, const nic::NicConfig& nic, const fabric::FabricConfig& network,
                    const InterfaceUse& use, const std::string& path, const std::string& network_path) {
-  const bool recovers = nic.recovery || nic.reorder > Bytes();
+  const bool recovers = nic.recovers();
+  const bool sprays = nic.transport == nic::Transport::kUet;
+  const std::string transport_is = path + ".transport is " + std::string(name_of(nic.transport));
   const std::string posted = path + ".posted";
   const std::string congestion_is = path + ".congestion is " + nic.congestion.text();
   if (path == "nic") {
@@ -130,7 +132,13 @@ void add_interface(IdleCollector& idle, const nic::NicConfig& nic, const fabric:
   for (const char* field : {".rnr_timer", ".rnr_limit"}) {
     idle.add(!use.refuses, path + field, "every message found a receive posted");
   }
-  idle.add(nic.reorder == Bytes(), path + ".reorder_wait", path + ".reorder is 0B");
+  idle.add(!sprays && nic.reorder == Bytes(), path + ".reorder_wait", path + ".reorder is 0B");
+  idle.add(!sprays, path + ".uet", transport_is);
+  for (const char* field : {".recovery", ".reorder"}) idle.add(sprays, path + field, transport_is);
+  for (const char* field : {".spray", ".paths"}) {
+    idle.add(sprays && network.routing != fabric::Routing::kEcmp, path + ".uet" + field,
+             network_path + ".routing is " + std::string(name_of(network.routing)) + ", which follows no entropy");
+  }
   idle.add(!use.ahead, path + ".reorder_wait", "no packet came ahead of its turn");
   idle.add(!use.groups, path + ".group_rate", "nothing was multicast or added up in " + network_path);
   const nic::CongestionScheme& scheme = nic.scheme();
@@ -210,6 +218,7 @@ void add_network(IdleCollector& idle, const fabric::FabricConfig& network, int e
   for (const char* field : {".switch.buffer.headroom", ".switch.buffer.resume", ".link.pause_response"}) {
     idle.add(lossy, path + field, path + ".link.flow_control is lossy");
   }
+  idle.add(!lossy, path + ".switch.buffer.trim", "links drop nothing");
   const bool shares = std::any_of(links.begin(), links.end(), [](const auto& link) { return link.shared > Bytes(); });
   const fabric::Switch::Config& sw = network.switch_config;
   const std::string implementation_is = path + ".switch.implementation is " + sw.implementation.text();

@@ -37,7 +37,7 @@ bool may_overtake(const fabric::Plan& plan) {
 /// What comes ahead of its turn is dropped, and nobody would send it again.
 void check_order(const fabric::Plan& plan, const nic::NicConfig& nic, const std::string& interface) {
   const std::string& network = plan.path();
-  if (nic.recovery || nic.reorder > Bytes() || !may_overtake(plan)) return;
+  if (nic.recovers() || !may_overtake(plan)) return;
   throw ConfigError(interface + ".recovery", "expected true, since " + network + ".routing is " +
                                                  std::string(name_of(plan.config().routing)) +
                                                  ": packets of a queue pair overtake each other, and what comes ahead "
@@ -49,7 +49,7 @@ void check_order(const fabric::Plan& plan, const nic::NicConfig& nic, const std:
 void check_reroutings(const fabric::Plan& plan, const nic::NicConfig& nic, const std::string& interface) {
   const std::vector<fabric::Rerouting>& all = plan.reroutings();
   const auto first = std::find_if(all.begin(), all.end(), [](const auto& each) { return each.at > Time(); });
-  if (nic.recovery || nic.reorder > Bytes() || first == all.end()) return;
+  if (nic.recovers() || first == all.end()) return;
   throw ConfigError(interface + ".recovery", "expected true, since " + plan.path() +
                                                  ".reroute_after changes routes at " + to_text(first->at) +
                                                  ": packets on their way then can overtake each other or find no path "
@@ -124,6 +124,18 @@ void check_marking(const fabric::Plan& plan) {
   }
 }
 
+/// Headers need a lane that no payload has.
+void check_trimming(const fabric::Plan& plan) {
+  const fabric::FabricConfig& config = plan.config();
+  const int least = plan.topology().lanes_needed + 1;
+  if (config.switch_config.buffer.trim == Bytes() || config.link.lanes >= least) return;
+  throw ConfigError(plan.path() + ".link.lanes", "expected at least " + std::to_string(least) + ", since " +
+                                                     plan.path() +
+                                                     ".switch.buffer.trim cuts packets to headers, which have a lane "
+                                                     "for themselves, got " +
+                                                     std::to_string(config.link.lanes));
+}
+
 /// What a scheme of congestion control follows must come from switches.
 void check_feedback(const fabric::Plan& plan, const nic::NicConfig& nic, const std::string& interface) {
   const nic::CongestionScheme& scheme = nic.scheme();
@@ -133,6 +145,11 @@ void check_feedback(const fabric::Plan& plan, const nic::NicConfig& nic, const s
     throw ConfigError(interface + ".congestion", "expected one that needs no load of links, since " + plan.path() +
                                                      ".switch.implementation is " + model.name +
                                                      ", which does not write it into packets, got " + scheme.name);
+  }
+  if (scheme.grants && nic.transport != nic::Transport::kUet) {
+    throw ConfigError(interface + ".transport", "expected uet, since " + interface + ".congestion is " + scheme.name +
+                                                    ", which gives credits of receivers, got " +
+                                                    std::string(name_of(nic.transport)));
   }
   if (!scheme.needs_marks || !model.follows_marking() || config.marking.min > Bytes()) return;
   // Alizadeh et al., SIGCOMM 2010, equation 13: more than a seventh of what the link carries in a round trip; and what
@@ -153,7 +170,7 @@ void check_feedback(const fabric::Plan& plan, const nic::NicConfig& nic, const s
 void check_recovery(const fabric::Plan& plan, const nic::NicConfig& nic, const std::string& interface) {
   const std::string& network = plan.path();
   const int fault = plan.first_loss();
-  if (fault < 0 || nic.recovery || nic.reorder > Bytes()) return;
+  if (fault < 0 || nic.recovers()) return;
   throw ConfigError(interface + ".recovery", "expected true, since " + network + ".faults." + std::to_string(fault) +
                                                  " damages packets and " + network +
                                                  ".link.replay is false, so that nothing would send them again");
@@ -227,6 +244,7 @@ void check_interface(const fabric::Plan& plan, const nic::NicConfig& nic, const 
   check_host_link(nic, plan.config(), interface);
   check_ack_timeout(nic, plan, interface);
   check_marking(plan);
+  check_trimming(plan);
   check_feedback(plan, nic, interface);
   check_pcie(nic.pcie, interface + ".pcie");
   check_whole_elements(plan.config().segment, kElement, plan.path() + ".segment");

@@ -10,7 +10,7 @@ namespace weft::platforms {
 namespace {
 
 bool repeats(const nic::NicConfig& config) {
-  return config.recovery || config.reorder > Bytes();
+  return config.recovers();
 }
 
 /// Rounded up to whole units that people write.
@@ -98,7 +98,7 @@ std::vector<std::string> describe_hasty_repeats(const nic::NicConfig& config, co
 
 std::vector<std::string> describe_short_reorder(const nic::NicConfig& config, const fabric::Plan& plan,
                                                 std::int64_t dropped, const std::string& interface) {
-  if (config.reorder == Bytes() || dropped == 0) return {};
+  if (config.transport == nic::Transport::kUet || config.reorder == Bytes() || dropped == 0) return {};
   // What is sent until the sender knows of a gap and what fills it is here.
   const double seconds = 2 * static_cast<double>(RoundTrip(plan).idle.count()) * 1e-12;
   const double bytes = static_cast<double>(plan.end_link(0).rate.count()) / 8 * seconds;

@@ -22,6 +22,7 @@ struct LinkBaseline {
     std::int64_t packets = 0;
     std::int64_t most_queued = 0;  ///< bytes that waited for it at a time
     std::int64_t marked = 0;
+    std::int64_t trimmed = 0;
     std::int64_t dropped = 0;  ///< found no room where it leads
     std::int64_t damaged = 0;
     std::int64_t replayed = 0;
@@ -34,6 +35,7 @@ struct LinkBaseline {
       bytes += times * other.bytes;
       packets += times * other.packets;
       marked += times * other.marked;
+      trimmed += times * other.trimmed;
       dropped += times * other.dropped;
       damaged += times * other.damaged;
       replayed += times * other.replayed;
@@ -108,6 +110,7 @@ void visit_links(fabric::Fabric& fabric, const std::string& name, const std::str
       Link link = link_of(fmt::format("{}.{}.port{} to {}", name, node.name, p, other), sw.transmitter(p));
       link.most_queued = counters.most_queued;
       link.marked = counters.marked;
+      link.trimmed = counters.trimmed;
       link.blocked = counters.blocked;
       if (!neighbour.is_end) {
         link.dropped = fabric.switch_at(neighbour.index).port_counters(neighbour.port).dropped;
@@ -184,6 +187,7 @@ Link sum_of(const Network& network) {
     sum.bytes += link.bytes;
     sum.most_queued = std::max(sum.most_queued, link.most_queued);
     sum.marked += link.marked;
+    sum.trimmed += link.trimmed;
     sum.dropped += link.dropped;
     sum.damaged += link.damaged;
     sum.replayed += link.replayed;
@@ -198,6 +202,7 @@ void add_counters(ordered_json& json, const Link& link) {
   json["packets"] = link.packets;
   json["most_queued_bytes"] = link.most_queued;
   json["marked"] = link.marked;
+  json["trimmed"] = link.trimmed;
   json["dropped"] = link.dropped;
   json["damaged"] = link.damaged;
   json["replayed"] = link.replayed;
@@ -266,12 +271,12 @@ ordered_json link_totals(Machine& machine) {
 
 std::string link_table(Machine& machine, Time span, const LinkBaseline* since) {
   std::string text =
-      "link,utilisation,packets,bytes,most_queued_bytes,marked,dropped,damaged,replayed,pauses,blocked_us\n";
+      "link,utilisation,packets,bytes,most_queued_bytes,marked,dropped,damaged,replayed,pauses,blocked_us,trimmed\n";
   for (const Network& network : networks(machine, span, since)) {
     network.each([&text](const Link& link) {
-      text += fmt::format("{},{:.6f},{},{},{},{},{},{},{},{},{:.6f}\n", link.name, link.utilisation, link.packets,
+      text += fmt::format("{},{:.6f},{},{},{},{},{},{},{},{},{:.6f},{}\n", link.name, link.utilisation, link.packets,
                           link.bytes, link.most_queued, link.marked, link.dropped, link.damaged, link.replayed,
-                          link.paused, to_us(link.blocked));
+                          link.paused, to_us(link.blocked), link.trimmed);
     });
   }
   return text;
@@ -307,7 +312,8 @@ std::string link_remarks(Machine& machine) {
       machine,
       [&](const char* network) {
         name = network;
-        kinds = {{&Link::dropped, "packets dropped"},
+        kinds = {{&Link::trimmed, "packets cut to their headers"},
+                 {&Link::dropped, "packets dropped"},
                  {&Link::damaged, "packets damaged"},
                  {&Link::replayed, "packets replayed"},
                  {&Link::marked, "packets marked"},

@@ -40,6 +40,7 @@ class AnySwitch : public sc_core::sc_module {
   /// Of what happens less often than a packet.
   struct PortCounters {
     std::int64_t marked = 0;       ///< packets marked on their way to this output
+    std::int64_t trimmed = 0;      ///< packets cut to their headers on their way to this output
     std::int64_t dropped = 0;      ///< packets from this input that found no room
     std::int64_t damaged = 0;      ///< packets that arrived damaged
     std::int64_t pauses = 0;       ///< sent from this input

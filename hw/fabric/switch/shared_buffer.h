@@ -30,6 +30,7 @@ class SharedBuffer {
     double alpha = 0.125;
     Bytes headroom;
     Bytes resume = Bytes(8 << 10);
+    Bytes trim;
 
     template <typename Visitor>
     void fields(Visitor&& visit) {
@@ -40,6 +41,11 @@ class SharedBuffer {
             "links need, at least 160KiB",
             Range{0, 1LL << 40});
       visit("resume", resume, "pfc: how far below its limit a lane must fall before its sender may go on",
+            Range{0, 1LL << 40});
+      visit("trim", trim,
+            "lossy: payload and headers queued for an output behind which a packet is cut to its header. Headers, "
+            "acknowledgements and credits then have the last lane for themselves, with ten turns for one of the others; 0B: "
+            "none is cut",
             Range{0, 1LL << 40});
     }
   };

@@ -110,6 +110,7 @@ inline bool Switch::admit(Time now, Packet& packet) {
       buffer_->look_again(input, packet.lane, now, [this](Time at) { dispatcher_.post(at, *this, kCollect); });
       return true;
     case SharedBuffer::Verdict::kDropped:
+      if (trims_ && cut(now, packet, false)) return admit(now, packet);
       break;
   }
   ++port_counters_[input].dropped;
@@ -153,7 +154,7 @@ inline void Switch::dispatch(Time now, Packet& packet) {
     }
     if (rates_differ_ && must_come_in(now, output, packet)) [[unlikely]]
       return;
-    std::uint32_t lane = routes_->lane(packet, packet.ingress, output);
+    std::uint32_t lane = trims_ && is_urgent(packet) ? urgent_lane() : routes_->lane(packet, packet.ingress, output);
     // One that routes have turned round may cross a dateline again.
     if (now >= careful_from_) [[unlikely]]
       lane = std::min(lane, lanes_ - 1);
@@ -205,6 +206,8 @@ void Switch::send_by(Time now, std::uint32_t index, std::uint32_t lane, Packet& 
     return;
   }
   ++counters_.queued;
+  if (trims_) [[unlikely]]
+    lane = lane_to_wait(now, index, lane, packet);
   if (marks_) mark(index, packet);
   if (input < inputs_.size()) inputs_[input].waits(now, packet);
   // Behind others of its queue it changes nothing about what is sent next.
@@ -286,6 +289,8 @@ inline bool Switch::enqueue(std::uint32_t output, std::uint32_t lane, Packet& pa
   state.lanes |= static_cast<std::uint8_t>(1U << lane);
   ++state.waiting;
   state.waiting_bytes += packet.wire_bytes;
+  if (trims_ && lane == urgent_lane()) [[unlikely]]
+    urgent_bytes_[output] += packet.wire_bytes;
   state.most_waiting_bytes = std::max(state.most_waiting_bytes, state.waiting_bytes);
   largest_ = std::max(largest_, packet.wire_bytes);
   if (probe_ != nullptr) [[unlikely]]
@@ -307,6 +312,8 @@ Packet* Switch::dequeue(std::uint32_t output, std::uint32_t lane, std::uint32_t 
   }
   --state.waiting;
   state.waiting_bytes -= packet->wire_bytes;
+  if (trims_ && lane == urgent_lane()) [[unlikely]]
+    urgent_bytes_[output] -= packet->wire_bytes;
   if (probe_ != nullptr) [[unlikely]]
     draw(output);
   return packet;
@@ -390,7 +397,7 @@ void Switch::serve(Time now, std::uint32_t index) {
     if (weighs_) {
       serve_by_weight(now, index);
     } else {
-      std::uint32_t lane = output.next_lane;
+      std::uint32_t lane = trims_ ? lane_in_turn(index) : output.next_lane;
       for (std::uint32_t step = 0; step < lanes_; ++step, lane = after(lane, lanes_)) {
         if ((output.lanes >> lane & 1U) == 0 || serve_lane(now, index, lane) != Turn::kSent) continue;
         output.next_lane = static_cast<std::uint8_t>(after(lane, lanes_));

@@ -81,6 +81,10 @@ struct SwitchPower {
 /// a SharedBuffer: what does not fit pauses the sender or is dropped, by the link's flow control. A packet that finds
 /// its output free and nobody waiting costs one event.
 ///
+/// With `buffer.trim` (switch_trimming.cpp; packet trimming of the Ultra Ethernet Specification 1.0, 4.1) a packet that
+/// finds so much in the queue of its output, or no room in the buffer, is cut to its header. Headers and what tells of
+/// other packets wait on the last lane, which has ten turns for one of the others.
+///
 /// A packet for a group leaves by each port of the group's tree but the one that it came by; every copy waits and is
 /// sent on its own, and the input buffer is free when the last one has left (switch_groups.cpp). An operand of a
 /// reduction goes to the engine, and what comes out of it up the tree, or from the root down as the result.
@@ -297,6 +301,12 @@ class Switch final : public AnySwitch, public EventTarget {
   bool enqueue(std::uint32_t output, std::uint32_t lane, Packet& packet);
   void draw(std::uint32_t output);
   void mark(std::uint32_t output, Packet& packet);
+  void find_last_hops();
+  [[nodiscard]] static bool is_urgent(const Packet& packet);
+  bool cut(Time now, Packet& packet, bool held);
+  std::uint32_t lane_to_wait(Time now, std::uint32_t output, std::uint32_t lane, Packet& packet);
+  [[nodiscard]] std::uint32_t lane_in_turn(std::uint32_t output);
+  [[nodiscard]] std::uint32_t urgent_lane() const { return lanes_ - 1; }
   void note_load(Time now, std::uint32_t output, Packet& packet);
   Packet* dequeue(std::uint32_t output, std::uint32_t lane, std::uint32_t input);
   /// The input whose turn it is among those with a packet and a free crossbar; else -1, and `free` is when the first
@@ -357,6 +367,7 @@ class Switch final : public AnySwitch, public EventTarget {
   bool marks_;
   bool weighs_;
   bool measures_load_;
+  bool trims_;
   Time ingress_interval_;
   Time egress_interval_;
   std::unique_ptr<SharedBuffer> buffer_;
@@ -404,7 +415,10 @@ class Switch final : public AnySwitch, public EventTarget {
     double share = 0;
     Time at;
   };
-  std::vector<Load> loads_;  ///< by output; empty where none is measured
+  std::vector<Load> loads_;                 ///< by output; empty where none is measured
+  std::vector<std::int64_t> urgent_bytes_;  ///< that wait for an output, of those waiting; empty where none is cut
+  std::vector<std::uint8_t> urgent_turns_;  ///< by output: in a row
+  std::vector<bool> last_hops_;             ///< by output: it leads to an end
   /// What waited for an output in the interval that began at `from`.
   struct Depth {
     static constexpr int kUndeclared = -2;

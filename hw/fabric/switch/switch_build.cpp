@@ -27,6 +27,7 @@ Switch::Switch(sc_core::sc_module_name name, const Config& config, Dispatcher& d
       marks_(config.marking.min > Bytes()),
       weighs_(!config.weights.empty()),
       measures_load_(config.load_window > Time()),
+      trims_(config.buffer.trim > Bytes() && !links.empty() && links.front().flow_control == FlowControl::kLossy),
       ingress_interval_(std::max({config.parse.interval, config.route.interval, config.admission.interval})),
       egress_interval_(std::max({config.arbitration.interval, config.crossbar.interval, config.egress.interval})),
       inputs_(links.size()),
@@ -63,6 +64,7 @@ Switch::Switch(sc_core::sc_module_name name, const Config& config, Dispatcher& d
     deficits_.assign(links.size() * lanes_, 0);
   }
   if (limits_crossbar_) crossbar_free_.resize(sources_);
+  if (trims_) urgent_bytes_.resize(links.size()), urgent_turns_.resize(links.size());
   if (measures_load_) loads_.resize(links.size());
   if (config.reduction.trees > 0) {
     const auto pass_on = [this](Packet& sum, Time head) {
@@ -90,6 +92,7 @@ void Switch::end_of_elaboration() {
     }
     neighbours_.push_back({transmitters_[i].peer(), inputs_[i].sender()});
   }
+  if (trims_) find_last_hops();
 }
 
 void Switch::join(std::size_t port, AnySwitch& other, std::size_t other_port) {

@@ -101,6 +101,9 @@ struct CongestionScheme {
   /// refused, and switches are made to measure load, or the platform is refused if theirs cannot.
   bool needs_marks = false;
   bool needs_load = false;
+  /// A queue pair sends only what its receiver has given it credit for, beyond what the link carries in a round trip:
+  /// Ultra Ethernet alone can.
+  bool grants = false;
   /// For each queue pair. Null: none has one, and packets go as fast as they can.
   std::function<std::unique_ptr<CongestionControl>(const CongestionSite&)> make = {};
 };

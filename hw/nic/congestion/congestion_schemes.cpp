@@ -7,6 +7,7 @@
 #include "hw/nic/congestion/dcqcn.h"
 #include "hw/nic/congestion/dctcp.h"
 #include "hw/nic/congestion/hpcc.h"
+#include "hw/nic/congestion/nscc.h"
 #include "hw/nic/congestion/swift.h"
 #include "hw/nic/nic_config.h"
 
@@ -24,7 +25,8 @@ CongestionScheme no_scheme() {
 
 Registry<CongestionScheme>& known_schemes() {
   static Registry<CongestionScheme> all(kCongestionControl,
-                                        {no_scheme, dcqcn_scheme, dctcp_scheme, swift_scheme, hpcc_scheme});
+                                        {no_scheme, dcqcn_scheme, dctcp_scheme, swift_scheme, hpcc_scheme, nscc_scheme,
+                                         rccc_scheme, nscc_rccc_scheme});
   return all;
 }
 

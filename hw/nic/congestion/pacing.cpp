@@ -10,6 +10,7 @@
 #include "hw/nic/reliability/psn.h"
 #include "hw/nic/reliability/recovery.h"
 #include "hw/nic/tags.h"
+#include "hw/nic/uet/uet.h"
 
 namespace weft::nic {
 namespace {
@@ -40,18 +41,17 @@ void Nic::choose_congestion() {
   scheme_ = &config_.scheme();
   paces_ = scheme_->make != nullptr;
   if (!paces_) return;
-  hears_ = scheme_->acknowledges;
+  hears_ = scheme_->acknowledges && !sprays_;
   notifies_ = scheme_->notifies != nullptr;
   if (notifies_) notify_interval_ = scheme_->notifies(config_.of_scheme());
 }
 
 std::unique_ptr<Nic::Congestion> Nic::make_congestion() const {
   const Bytes packet(network_.wire_bytes(segment_));
-  auto congestion = std::make_unique<Congestion>(
-      made(scheme_->make({config_.of_scheme(), transmitter_.rate(), packet, idle_round_trip()}), "nic.congestion",
-           scheme_->name),
-      *scheme_);
-  if (hears_) congestion->under_way = std::make_unique<Congestion::UnderWay>();
+  const CongestionSite site{config_.of_scheme(), transmitter_.rate(), packet, idle_round_trip()};
+  auto congestion = std::make_unique<Congestion>(made(scheme_->make(site), "nic.congestion", scheme_->name), *scheme_,
+                                                 site.carried());
+  if (scheme_->acknowledges) congestion->under_way = std::make_unique<Congestion::UnderWay>();
   return congestion;
 }
 
@@ -87,12 +87,16 @@ bool Nic::may_cut(Time now, std::uint32_t number) {
   Congestion& congestion = *pair.congestion;
   if (congestion.waiting) return false;
   // What it owes is no part of the window: both ends could wait for each other's.
-  if (hears_ && !pair.owes() && congestion.under_way->bytes > 0) {
+  if (congestion.under_way != nullptr && !pair.owes() && congestion.under_way->bytes > 0) {
     const std::int64_t with_next = congestion.under_way->bytes + network_.wire_bytes(segment_);
     if (with_next > congestion.window(now)) {
       congestion.under_way->full = congestion.held = true;
       return false;
     }
+  }
+  if (congestion.scheme.grants && !pair.owes() && !uet_->has_credit(now, number)) {
+    congestion.held = true;
+    return false;
   }
   if (congestion.next <= now || !congestion.rate(now)) return true;
   congestion.waiting = congestion.held = true;
@@ -142,6 +146,26 @@ void Nic::note_heard(Time now, std::uint32_t number, std::uint32_t psn, std::uin
   congestion.control->acknowledged(now, acknowledged);
   if (!under_way.full) return;
   under_way.full = false;
+  activate(number);
+  arm(now, nullptr);
+}
+
+bool Nic::Congestion::marked(std::uint32_t echo) {
+  return (echo >> Echo::kMarkBit & 1U) != 0;
+}
+
+/// With Ultra Ethernet, whose packets come in any order: what note_heard() is for others.
+void Nic::note_confirmed(Time now, std::uint32_t number, std::int64_t wire_bytes, Time round_trip, std::uint32_t echo) {
+  Congestion& congestion = *pairs_[number].congestion;
+  if (congestion.under_way == nullptr) return;
+  Acknowledged acknowledged;
+  acknowledged.wire_bytes = wire_bytes;
+  acknowledged.round_trip = round_trip;
+  acknowledged.held = std::exchange(congestion.held, false);
+  Echo::read(echo, acknowledged);
+  congestion.control->acknowledged(now, acknowledged);
+  if (!congestion.under_way->full) return;
+  congestion.under_way->full = false;
   activate(number);
   arm(now, nullptr);
 }

@@ -26,8 +26,11 @@ struct Nic::Congestion {
     bool full = false;  ///< the window has held a packet back
   };
 
-  Congestion(std::unique_ptr<CongestionControl> of_pair, const CongestionScheme& of)
-      : control(std::move(of_pair)), scheme(of) {}
+  Congestion(std::unique_ptr<CongestionControl> of_pair, const CongestionScheme& of, std::int64_t carried)
+      : control(std::move(of_pair)), scheme(of), unasked(carried) {}
+
+  /// Whether a packet came marked, by the `immediate` of its acknowledgement.
+  [[nodiscard]] static bool marked(std::uint32_t echo);
 
   // What the scheme answers. A ConfigError names it for an answer that means nothing.
   [[nodiscard]] std::optional<Rate> rate(Time now) const {
@@ -45,6 +48,7 @@ struct Nic::Congestion {
 
   std::unique_ptr<CongestionControl> control;
   const CongestionScheme& scheme;
+  std::int64_t unasked;                 ///< bytes that go without credit
   Time next;                            ///< when it may cut its next packet
   bool waiting = false;                 ///< an event at that time is pending
   bool held = false;                    ///< window or rate have held a packet back since the latest acknowledgement

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "hw/nic/tags.h"
+#include "hw/nic/uet/uet.h"
 
 namespace weft::nic {
 namespace {
@@ -474,6 +475,7 @@ void Nic::fail(Time now, std::uint32_t number, Status reason) {
     pair.jobs.pop_front();
   }
   pair.next_job = pair.ready_jobs = 0;
+  if (sprays_) uet_->give_up(number);
 }
 
 bool Nic::has_failed(const QueuePair& pair) {

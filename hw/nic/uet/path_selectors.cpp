@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hw/nic/uet/path_selectors.h"
+
+#include <algorithm>
+#include <numeric>
+#include <stdexcept>
+#include <utility>
+
+namespace weft::nic {
+namespace {
+
+void shuffle(std::vector<std::uint16_t>& order, Random& random) {
+  for (std::size_t i = order.size() - 1; i > 0; --i) std::swap(order[i], order[random.next() % (i + 1)]);
+}
+
+std::vector<std::uint16_t> all_of(std::uint16_t paths) {
+  std::vector<std::uint16_t> order(paths);
+  std::iota(order.begin(), order.end(), std::uint16_t{0});
+  return order;
+}
+
+template <typename Spray>
+PathSelection selection(const char* name, const char* doc) {
+  PathSelection made;
+  made.name = name;
+  made.doc = doc;
+  made.make = [](const PathSelectorSite& site) { return std::make_unique<Spray>(site); };
+  return made;
+}
+
+PathSelection oblivious() {
+  return selection<ObliviousSpray>("oblivious", "all values in turn, in random order");
+}
+
+PathSelection bitmap() {
+  return selection<BitmapSpray>("bitmap", "in turn, without those whose packets were marked, cut or lost of late");
+}
+
+PathSelection reps() {
+  return selection<RecycledSpray>("reps", "values whose packets came unmarked are used again, others are drawn");
+}
+
+Registry<PathSelection>& known_selections() {
+  static Registry<PathSelection> all("way of spraying", {oblivious, bitmap, reps});
+  return all;
+}
+
+}  // namespace
+
+ObliviousSpray::ObliviousSpray(const PathSelectorSite& site)
+    : order_(all_of(site.paths)), next_(order_.size()), random_(site.random) {}
+
+std::uint16_t ObliviousSpray::next(Time /*now*/) {
+  if (next_ == order_.size()) {
+    shuffle(order_, random_);
+    next_ = 0;
+  }
+  return order_[next_++];
+}
+
+BitmapSpray::BitmapSpray(const PathSelectorSite& site)
+    : points_(site.paths), order_(all_of(site.paths)), next_(order_.size()), random_(site.random) {}
+
+void BitmapSpray::draw() {
+  if (next_ != order_.size()) return;
+  shuffle(order_, random_);
+  next_ = 0;
+}
+
+std::uint16_t BitmapSpray::next(Time /*now*/) {
+  // Where all hold points, the round in which the first has none left comes.
+  draw();
+  while (points_[order_[next_]] > 0) {
+    --points_[order_[next_++]];
+    draw();
+  }
+  return order_[next_++];
+}
+
+void BitmapSpray::heard(Time /*now*/, std::uint16_t entropy, PathNews news) {
+  std::uint8_t& points = points_[entropy];
+  const auto add = [&points](std::uint8_t more) {
+    points = static_cast<std::uint8_t>(std::min<int>(points + more, kMostPoints));
+  };
+  switch (news) {
+    case PathNews::kGood:
+      if (points > 0) --points;
+      break;
+    case PathNews::kMarked:
+      return add(kMarked);
+    case PathNews::kTrimmed:
+      return add(kTrimmed);
+    case PathNews::kLost:
+      return add(kMostPoints);
+  }
+}
+
+std::uint16_t RecycledSpray::next(Time now) {
+  if (fresh_ > 0) return ring_[(head_ + kRing - fresh_--) % kRing];
+  if (now < frozen_until_ && held_ > 0) return ring_[again_++ % held_];
+  return static_cast<std::uint16_t>(random_.next() % site_.paths);
+}
+
+void RecycledSpray::heard(Time now, std::uint16_t entropy, PathNews news) {
+  if (news == PathNews::kLost) frozen_until_ = now + kFrozenTimeouts * site_.ack_timeout;
+  if (news != PathNews::kGood) return;
+  ring_[head_] = entropy;
+  head_ = (head_ + 1) % kRing;
+  fresh_ = std::min(fresh_ + 1, kRing);
+  held_ = std::min(held_ + 1, kRing);
+}
+
+void provide(PathSelection selection) {
+  if (!selection.make) {
+    throw std::invalid_argument("way of spraying \"" + selection.name + "\": expected a make, got none");
+  }
+  known_selections().provide(std::move(selection));
+}
+
+const Registry<PathSelection>& path_selections() {
+  return known_selections();
+}
+
+const Names& registered(const PathSelection* /*kind*/) {
+  return known_selections();
+}
+
+}  // namespace weft::nic
