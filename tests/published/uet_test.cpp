@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The regression of the Ultra Ethernet Consortium's own simulator (tests/published/data/uet.csv): 100 Gb/s, fat trees of
-// three levels, 12 us round trip, packet trimming, flows of 2 MB in packets of 4,096 bytes.
+// The regression of the Ultra Ethernet Consortium's own simulator (tests/published/data/uet.csv): 100 Gb/s, fat trees
+// of three levels, 12 us round trip, packet trimming, flows of 2 MB in packets of 4,096 bytes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -197,15 +197,17 @@ std::vector<Row> rows() {
 
 TEST(PublishedUet, Table) {
   for (const Row& row : rows()) {
-    if (const char* only = std::getenv("UET_ROW"); only && (row.suite + " " + row.experiment).find(only) == std::string::npos) continue;
+    if (const char* only = std::getenv("UET_ROW");
+        only && (row.suite + " " + row.experiment).find(only) == std::string::npos)
+      continue;
     const Experiment experiment = experiment_of(row.experiment);
     if (experiment.flows.empty()) continue;
     const Result result = run(experiment, row.suite);
-    std::printf("%-10s %-45s %9.1f %9.1f %6.1f%%  first %8.1f cut %lld repeats %lld acks %lld dropped %lld timeouts %lld\n",
-                row.suite.c_str(), row.experiment.c_str(), row.tail_us, result.tail_us,
-                100 * (result.tail_us / row.tail_us - 1), result.first_us, (long long)result.cut,
-                (long long)result.repeats, (long long)result.acks, (long long)result.dropped,
-                (long long)result.timeouts);
+    std::printf(
+        "%-10s %-45s %9.1f %9.1f %6.1f%%  first %8.1f cut %lld repeats %lld acks %lld dropped %lld timeouts %lld\n",
+        row.suite.c_str(), row.experiment.c_str(), row.tail_us, result.tail_us,
+        100 * (result.tail_us / row.tail_us - 1), result.first_us, (long long)result.cut, (long long)result.repeats,
+        (long long)result.acks, (long long)result.dropped, (long long)result.timeouts);
     std::fflush(stdout);
   }
 }

@@ -63,11 +63,11 @@ TEST_F(OwnCli, ItsFieldsAreCheckedLikeOthers) {
            test::BadInput{"a value out of range",
                           "collective ../small.json --op all_gather --set collectives.my_allgather.window=0",
                           {"--set: collectives.my_allgather.window: expected an integer from 1 to 1024, got 0"}},
-           test::BadInput{
-               "an unknown kind",
-               "run ../small.json --set workload.kind=my-step",
-               {"workload.kind: expected \"fsdp\", \"kfac\", \"transformer\", \"chakra\", \"flows\", \"jobs\" or \"my-steps\", got "
-                "\"my-step\"; did you mean \"my-steps\"?"}},
+           test::BadInput{"an unknown kind",
+                          "run ../small.json --set workload.kind=my-step",
+                          {"workload.kind: expected \"fsdp\", \"kfac\", \"transformer\", \"chakra\", \"flows\", "
+                           "\"jobs\" or \"my-steps\", got "
+                           "\"my-step\"; did you mean \"my-steps\"?"}},
            test::BadInput{"a value of a kind's out of range",
                           "run ../small.json --set 'workload={\"kind\": \"my-steps\", \"steps\": 0}'",
                           {"workload.steps: expected an integer from 1 to 1000, got 0"}},
@@ -234,7 +234,8 @@ TEST_F(OwnCli, TheSchemaHasThem) {
   ASSERT_EQ(collectives["my_allgather"]["$ref"], "#/$defs/my_allgather");
   EXPECT_EQ(definitions["my_allgather"]["properties"]["window"]["maximum"], 1024);
   const json& workload = definitions["machine"]["properties"]["workload"];
-  EXPECT_EQ(workload["properties"]["kind"]["enum"], (json{"fsdp", "kfac", "transformer", "chakra", "flows", "jobs", "my-steps"}));
+  EXPECT_EQ(workload["properties"]["kind"]["enum"],
+            (json{"fsdp", "kfac", "transformer", "chakra", "flows", "jobs", "my-steps"}));
   ASSERT_EQ(workload["allOf"].back()["then"]["$ref"], "#/$defs/workload.my-steps");
   const json& mine = definitions["workload.my-steps"];
   EXPECT_EQ(mine["description"], "Steps of a fixed time of computing and an AllReduce each.");

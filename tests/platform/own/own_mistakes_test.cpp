@@ -155,10 +155,10 @@ TEST_F(OwnMistakes, WrongElementsOfAKindAreALineAndAKey) {
 TEST_F(OwnMistakes, AWorkloadWithoutAKindIsToldWhichThereAre) {
   const Ran ran = weft("run ../small.json --set 'workload={\"steps\": 1}'");
   EXPECT_EQ(ran.code, 2);
-  EXPECT_EQ(
-      ran.err,
-      "weft: ../small.json: workload.kind: expected \"fsdp\", \"kfac\", \"transformer\", \"chakra\", \"flows\", \"jobs\", \"nothing\" or "
-      "\"checking\", got nothing\n");
+  EXPECT_EQ(ran.err,
+            "weft: ../small.json: workload.kind: expected \"fsdp\", \"kfac\", \"transformer\", \"chakra\", \"flows\", "
+            "\"jobs\", \"nothing\" or "
+            "\"checking\", got nothing\n");
 }
 
 }  // namespace

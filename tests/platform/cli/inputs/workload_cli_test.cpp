@@ -223,7 +223,9 @@ TEST_F(WorkloadCli, RefusesStepsThatDoNotFitAPlatform) {
        {"accelerator.hbm.capacity: expected a memory that holds what runs on it, got \"80GiB\": parameters, gradients, "
         "optimizer and activations of a step needs",
         "workload.recompute makes activations fewer"}},
-      {"kind", "kind=train", {"workload.kind: expected \"fsdp\", \"kfac\", \"transformer\", \"chakra\", \"flows\" or \"jobs\""}},
+      {"kind",
+       "kind=train",
+       {"workload.kind: expected \"fsdp\", \"kfac\", \"transformer\", \"chakra\", \"flows\" or \"jobs\""}},
   };
   for (const BadInput& bad : cases) {
     const std::string arguments = std::string("run llama3-8b-tp8-fsdp8-64xh100 --set workload.") + bad.arguments;
