@@ -33,17 +33,17 @@ enum class Opcode : std::uint8_t {
 /// One transaction of the fabric: a packet of at most one MTU, or a segment of several that move together
 /// (`fabric.segment`). A header of one cache line; the bytes themselves exist only when `data` is on.
 struct alignas(64) Packet {
-  static constexpr std::uint8_t kFirst = 1;       ///< first of its message
-  static constexpr std::uint8_t kLast = 2;        ///< last of its message
-  static constexpr std::uint8_t kImmediate = 4;   ///< carries `immediate`, consumes a receive work request
-  static constexpr std::uint8_t kEcho = 4;        ///< of a kAck: `immediate` is what the receiver saw of the packet
-  static constexpr std::uint8_t kAsks = 1;        ///< of unordered delivery, instead of kFirst: acknowledge it at once
+  static constexpr std::uint8_t kFirst = 1;      ///< first of its message
+  static constexpr std::uint8_t kLast = 2;       ///< last of its message
+  static constexpr std::uint8_t kImmediate = 4;  ///< carries `immediate`, consumes a receive work request
+  static constexpr std::uint8_t kEcho = 4;       ///< of a kAck: `immediate` is what the receiver saw of the packet
+  static constexpr std::uint8_t kAsks = 1;       ///< of unordered delivery, instead of kFirst: acknowledge it at once
   static constexpr std::uint8_t kBeforeLastHop = 1;  ///< of a kTrimmed and its kNak: not by the switch of its end
-  static constexpr std::uint8_t kMarked = 8;      ///< passed a congested queue (ECN)
-  static constexpr std::uint8_t kDamaged = 16;    ///< its check fails: whoever receives it drops it
-  static constexpr std::uint8_t kLoopback = 32;   ///< never left its interface
-  static constexpr std::uint8_t kStored = 64;     ///< comes from a cache and goes to one
-  static constexpr std::uint8_t kRepeated = 128;  ///< its sender has sent it before
+  static constexpr std::uint8_t kMarked = 8;         ///< passed a congested queue (ECN)
+  static constexpr std::uint8_t kDamaged = 16;       ///< its check fails: whoever receives it drops it
+  static constexpr std::uint8_t kLoopback = 32;      ///< never left its interface
+  static constexpr std::uint8_t kStored = 64;        ///< comes from a cache and goes to one
+  static constexpr std::uint8_t kRepeated = 128;     ///< its sender has sent it before
 
   /// Destinations from here on are groups of ends.
   static constexpr std::uint32_t kFirstGroup = 0x8000'0000;

@@ -143,17 +143,19 @@ struct NicConfig {
           "roce: lost packets are sent again; not needed if the fabric loses nothing. uet always does that");
     // 4.096 us * 2^7 of what InfiniBand can express: well above a round trip through full buffers. Drivers ask for
     // 2^14 and more, which would be most of any simulated step.
-    visit("ack_timeout", ack_timeout,
-          "With recovery: time without progress after which unacknowledged packets are sent again. uet: time after which "
-          "a packet is",
-          Range{1'000'000, 1'000'000'000'000});
+    visit(
+        "ack_timeout", ack_timeout,
+        "With recovery: time without progress after which unacknowledged packets are sent again. uet: time after which "
+        "a packet is",
+        Range{1'000'000, 1'000'000'000'000});
     visit("retry_jitter", retry_jitter,
           "With recovery: an unanswered repeat waits longer by a random time, up to this share of ack_timeout",
           Range{0, 1});
     visit("retry_limit", retry_limit, "With recovery: repeats without progress before the queue pair fails",
           Range{0, 1'000'000});
     visit("reorder", reorder,
-          "roce: wire bytes of early packets that a queue pair holds; 0: none, the sender goes back to the missing packet",
+          "roce: wire bytes of early packets that a queue pair holds; 0: none, the sender goes back to the missing "
+          "packet",
           Range{0, 1LL << 30});
     visit("reorder_wait", reorder_wait,
           "With reorder, and uet: how long a missing packet counts as overtaken instead of lost",

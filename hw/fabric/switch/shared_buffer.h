@@ -44,7 +44,8 @@ class SharedBuffer {
             Range{0, 1LL << 40});
       visit("trim", trim,
             "lossy: payload and headers queued for an output behind which a packet is cut to its header. Headers, "
-            "acknowledgements and credits then have the last lane for themselves, with ten turns for one of the others; 0B: "
+            "acknowledgements and credits then have the last lane for themselves, with ten turns for one of the "
+            "others; 0B: "
             "none is cut",
             Range{0, 1LL << 40});
     }

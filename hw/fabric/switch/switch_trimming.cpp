@@ -9,8 +9,8 @@ namespace {
 
 /// Whether its payload may be cut off. Those of groups and datagrams are nobody's to repeat.
 bool may_be_cut(const Packet& packet) {
-  const bool carries = packet.opcode == Opcode::kSend || packet.opcode == Opcode::kWrite ||
-                       packet.opcode == Opcode::kReadResponse;
+  const bool carries =
+      packet.opcode == Opcode::kSend || packet.opcode == Opcode::kWrite || packet.opcode == Opcode::kReadResponse;
   return carries && packet.payload_bytes > 0 && packet.destination < Packet::kFirstGroup;
 }
 

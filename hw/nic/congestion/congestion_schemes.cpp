@@ -24,9 +24,8 @@ CongestionScheme no_scheme() {
 }
 
 Registry<CongestionScheme>& known_schemes() {
-  static Registry<CongestionScheme> all(kCongestionControl,
-                                        {no_scheme, dcqcn_scheme, dctcp_scheme, swift_scheme, hpcc_scheme, nscc_scheme,
-                                         rccc_scheme, nscc_rccc_scheme});
+  static Registry<CongestionScheme> all(kCongestionControl, {no_scheme, dcqcn_scheme, dctcp_scheme, swift_scheme,
+                                                             hpcc_scheme, nscc_scheme, rccc_scheme, nscc_rccc_scheme});
   return all;
 }
 

@@ -9,13 +9,13 @@
 namespace weft::nic {
 namespace {
 
-constexpr double kReferenceCarried = 150'000;        // bytes: 100 Gb/s for 12 us
+constexpr double kReferenceCarried = 150'000;  // bytes: 100 Gb/s for 12 us
 constexpr Time kReferenceTrip = Time(12'000'000);
-constexpr double kLongestDelay = 4;                   // targets, beyond which quick adapt looks
-constexpr double kLittle = 8;                         // of the largest window: less than a part has arrived
-constexpr double kApplyPackets = 8;                   // after which growth is applied
-constexpr double kShortest = 12;                      // of the base: delays below a part are none
-constexpr double kUnmarkedDelay = 0.25;               // of the base, that a long delay without a mark counts as
+constexpr double kLongestDelay = 4;      // targets, beyond which quick adapt looks
+constexpr double kLittle = 8;            // of the largest window: less than a part has arrived
+constexpr double kApplyPackets = 8;      // after which growth is applied
+constexpr double kShortest = 12;         // of the base: delays below a part are none
+constexpr double kUnmarkedDelay = 0.25;  // of the base, that a long delay without a mark counts as
 constexpr double kMostCut = 0.5;
 
 double seconds(Time time) {
@@ -103,8 +103,9 @@ void SignalWindow::acknowledged(Time now, const Acknowledged& packets) {
   if (!packets.marked) {
     if (grow_fast(delay, bytes)) return keep_in_bounds();
     const double scaled_target = target / seconds(kReferenceTrip);
-    growth_ += delay < target ? config_.proportional * packet_ * scale_ * scaled_target * bytes * (target - delay) / target
-                              : config_.fair * packet_ * scale_ * bytes;
+    growth_ += delay < target
+                   ? config_.proportional * packet_ * scale_ * scaled_target * bytes * (target - delay) / target
+                   : config_.fair * packet_ * scale_ * bytes;
   } else {
     is_fast_ = false;
     idle_bytes_ = 0;
@@ -192,9 +193,7 @@ CongestionScheme nscc_rccc_scheme() {
   scheme.name = "nscc-rccc";
   scheme.doc = "both of these, with the defaults of nscc";
   scheme.grants = true;
-  scheme.make = [](const CongestionSite& site) {
-    return std::make_unique<SignalWindow>(site, SignalWindow::Config());
-  };
+  scheme.make = [](const CongestionSite& site) { return std::make_unique<SignalWindow>(site, SignalWindow::Config()); };
   return scheme;
 }
 

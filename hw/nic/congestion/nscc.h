@@ -49,7 +49,8 @@ class SignalWindow : public CongestionControl {
             Range{0, 1'000'000'000'000});
       visit("most", most, "Largest and first window, as a multiple of what the link carries in a round trip");
       visit("proportional", proportional, "Packets of growth in a round trip without delay, in the reference network");
-      visit("fair", fair, "Packets of growth in a round trip of unmarked packets with a delay above the target, likewise");
+      visit("fair", fair,
+            "Packets of growth in a round trip of unmarked packets with a delay above the target, likewise");
       visit("steady", steady, "Packets of growth in a round trip, whatever is heard, likewise");
       visit("fast", fast, "Share of acknowledged bytes by which a window grows while queues are empty, likewise");
       visit("gamma", gamma, "Share of the mean delay beyond its target by which a window is cut; 0 to 1", Range{0, 1});

@@ -39,7 +39,8 @@ bool Nic::Uet::has_credit(Time now, std::uint32_t number) {
     nic_.control(Opcode::kCredit, number, 0).address = static_cast<std::uint64_t>(wants) << 1 | 1U;
   }
   const std::int64_t most = credits.unasked + credits.granted;
-  credits.blocked = credits.sent + std::min<std::int64_t>(nic_.network_.wire_bytes(nic_.segment_), credits.backlog) > most;
+  credits.blocked =
+      credits.sent + std::min<std::int64_t>(nic_.network_.wire_bytes(nic_.segment_), credits.backlog) > most;
   if (credits.blocked) arm_timer(now, number);
   return !credits.blocked;
 }

@@ -47,8 +47,9 @@ class BitmapSpray final : public PathSelector {
 };
 
 /// Recycled entropy packet spraying (Bonato et al. 2024): values whose packets came unmarked are kept in a ring of
-/// eight and used again, each once; without one a value is drawn. After a loss it is frozen for twice `ack_timeout`: then
-/// it draws none, but uses those of the ring over and over, for a value that is drawn may lead over the failed link.
+/// eight and used again, each once; without one a value is drawn. After a loss it is frozen for twice `ack_timeout`:
+/// then it draws none, but uses those of the ring over and over, for a value that is drawn may lead over the failed
+/// link.
 class RecycledSpray final : public PathSelector {
  public:
   static constexpr std::size_t kRing = 8;

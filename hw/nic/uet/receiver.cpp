@@ -112,7 +112,8 @@ Time Nic::Uet::take_request(Time now, Packet& packet) {
   constexpr std::uint8_t kAtOnce = Packet::kAsks | Packet::kLast | Packet::kMarked | Packet::kRepeated;
   note_unacknowledged(now, packet, psn);
   // After a cut the window may be smaller than the sender thought when it did not ask.
-  if (ended || mine.cut > 0 || (packet.flags & kAtOnce) != 0 || mine.unacknowledged >= nic_.config_.uet.ack_every.count()) {
+  if (ended || mine.cut > 0 || (packet.flags & kAtOnce) != 0 ||
+      mine.unacknowledged >= nic_.config_.uet.ack_every.count()) {
     acknowledge(now, packet, psn);
   }
   if (mine.cut > 0 && (packet.flags & Packet::kRepeated) != 0) --mine.cut;
@@ -198,7 +199,8 @@ void Nic::Uet::acknowledge(Time now, const Packet& packet, std::uint32_t psn) {
     const std::uint32_t place = beyond - 1 - down;
     if (place < mine.came.size() && mine.came[place].here) here |= 1ULL << down;
   }
-  ack.address = static_cast<std::uint64_t>(beyond) << kBeyondShift | static_cast<std::uint64_t>(back) << kSackBits | here;
+  ack.address =
+      static_cast<std::uint64_t>(beyond) << kBeyondShift | static_cast<std::uint64_t>(back) << kSackBits | here;
 }
 
 void Nic::Uet::answer_again(std::uint32_t number, const Packet& request, std::uint32_t psn) {

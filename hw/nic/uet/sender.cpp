@@ -67,7 +67,8 @@ Time Nic::Uet::form_repeat(Time now, Packet& packet, std::uint32_t number) {
     packet.psn = mine.lost.front();
     mine.lost.pop_front();
     const Job& job = *job_of(pair, packet.psn);
-    const Time ready = nic_.form(now, packet, job, static_cast<std::uint64_t>(packet.psn - job.first_psn) * nic_.segment_);
+    const Time ready =
+        nic_.form(now, packet, job, static_cast<std::uint64_t>(packet.psn - job.first_psn) * nic_.segment_);
     if ((packet.flags & Packet::kLast) != 0) ++nic_.counters_.messages_repeated;
     nic_.count_repeat(packet);
     return ready;
@@ -265,7 +266,8 @@ void Nic::Uet::ask_for_missing(std::uint32_t number, const Job& read) {
     std::size_t end = i + 1;
     while (end < here.size() && !here[end]) ++end;
     const auto from = static_cast<std::uint32_t>(i * nic_.segment_);
-    mine.wanted.push_back({read.first_psn, from, static_cast<std::uint32_t>(std::min<std::size_t>(end * nic_.segment_, bytes))});
+    mine.wanted.push_back(
+        {read.first_psn, from, static_cast<std::uint32_t>(std::min<std::size_t>(end * nic_.segment_, bytes))});
     i = end;
   }
 }
@@ -294,8 +296,8 @@ void Nic::Uet::timeout(Time now, std::uint32_t number) {
   ++mine.retries;
   ++nic_.counters_.timeouts;
   mine.progress = now;
-  mine.jitter = Time(static_cast<std::int64_t>(nic_.random_.share() * nic_.config_.retry_jitter *
-                                               static_cast<double>(wait.count())));
+  mine.jitter = Time(
+      static_cast<std::int64_t>(nic_.random_.share() * nic_.config_.retry_jitter * static_cast<double>(wait.count())));
   if (!mine.order.empty()) nic_.note_lost(now, number);
   for (; !mine.order.empty() && mine.order.front().left + wait <= now; forget_confirmed(number)) {
     const std::uint32_t psn = mine.order.front().psn;

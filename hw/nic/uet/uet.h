@@ -77,10 +77,10 @@ struct Nic::Uet {
   struct Flow {
     // As requester
     std::unique_ptr<PathSelector> paths;
-    Fifo<Sent> sent;             ///< from the first that is not acknowledged on
-    Fifo<Left> order;            ///< in which they have left, those not acknowledged and some that are
-    Fifo<std::uint32_t> lost;    ///< to leave again
-    Fifo<Piece> wanted;          ///< likewise
+    Fifo<Sent> sent;           ///< from the first that is not acknowledged on
+    Fifo<Left> order;          ///< in which they have left, those not acknowledged and some that are
+    Fifo<std::uint32_t> lost;  ///< to leave again
+    Fifo<Piece> wanted;        ///< likewise
     std::map<std::uint32_t, Answer> reads;
     Time progress;
     Time jitter;
@@ -89,12 +89,12 @@ struct Nic::Uet {
     std::uint16_t taking = 0;  ///< messages so far that take a receive
     bool timer = false;
     // As responder
-    Fifo<Came> came;         ///< from the first that has not on
-    std::uint32_t turn = 0;  ///< of acknowledgements, by entropy
-    std::int64_t unacknowledged = 0;   ///< bytes since the latest acknowledgement
-    std::uint32_t lowest = 0;          ///< of these
+    Fifo<Came> came;                  ///< from the first that has not on
+    std::uint32_t turn = 0;           ///< of acknowledgements, by entropy
+    std::int64_t unacknowledged = 0;  ///< bytes since the latest acknowledgement
+    std::uint32_t lowest = 0;         ///< of these
     std::uint32_t highest = 0;
-    std::uint32_t cut = 0;  ///< packets of which headers came, and which have not come again
+    std::uint32_t cut = 0;    ///< packets of which headers came, and which have not come again
     std::uint16_t taken = 0;  ///< receives
     Time visible;             ///< of the message that is next
     // Credits, in bytes since the beginning
@@ -102,7 +102,7 @@ struct Nic::Uet {
       std::int64_t sent = 0;
       std::int64_t unasked = 0;  ///< that may go without credit
       std::int64_t backlog = 0;  ///< of what is posted
-      std::int64_t cut = 0;  ///< by switches, as the receiver has said
+      std::int64_t cut = 0;      ///< by switches, as the receiver has said
       std::int64_t told = 0;
       std::int64_t granted = 0;
       bool blocked = false;
@@ -161,7 +161,8 @@ struct Nic::Uet {
   Time take_request(Time now, Packet& packet);
   Time take_response(Time now, Packet& packet);
   void take_trimmed(Time now, Packet& packet);
-  [[nodiscard]] const Receive* receive_of(Time now, const QueuePair& pair, const Flow& flow, std::uint64_t address) const;
+  [[nodiscard]] const Receive* receive_of(Time now, const QueuePair& pair, const Flow& flow,
+                                          std::uint64_t address) const;
   /// Serves what is next in turn; true if a message has come to its end.
   bool advance(Time now, std::uint32_t number);
   void acknowledge(Time now, const Packet& packet, std::uint32_t psn);
