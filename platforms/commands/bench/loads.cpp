@@ -110,6 +110,14 @@ ordered_json packet_load(std::uint32_t hosts, int radix, int messages) {
                       {Pattern::kPermutation, hosts, messages}, tree_of(radix));
 }
 
+/// Packets of a queue pair over all paths.
+ordered_json sprayed_load(bool quick) {
+  fabric::FabricConfig config = tree_of(16);
+  config.routing = fabric::Routing::kEcmp;
+  return traffic_load("permutation, 128 hosts, Ultra Ethernet",
+                      {Pattern::kPermutation, 128, quick ? 4 : 80, 1 << 20, nic::Transport::kUet}, config);
+}
+
 ordered_json load_128(const std::string& what, Pattern pattern, const fabric::FabricConfig& config, bool quick) {
   if (pattern == Pattern::kAllToAll) return traffic_load(what, {pattern, 128, quick ? 1 : 10, 64 << 10}, config);
   return traffic_load(what, {pattern, 128, quick ? 4 : 80}, config);
@@ -273,6 +281,7 @@ constexpr std::array kLoads = {
            return load_128("all to all, 128 hosts, PFC, marking", Pattern::kAllToAll, pausing_tree_of(16), quick);
          },
          true},
+    Load{"permutation-uet-128", sprayed_load, true},
     Load{"permutation-marking-128",
          [](bool quick) {
            return load_128("permutation, 128 hosts, marking", Pattern::kPermutation, marking_tree_of(16), quick);

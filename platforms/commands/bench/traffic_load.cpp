@@ -59,9 +59,10 @@ class Driver final : public sc_core::sc_module {
 };
 
 struct Host {
-  Host(std::uint32_t index, fabric::Fabric& network, Dispatcher& dispatcher, PacketPool& packets)
+  Host(std::uint32_t index, const nic::NicConfig& config, fabric::Fabric& network, Dispatcher& dispatcher,
+       PacketPool& packets)
       : name(std::to_string(index)),
-        nic(("nic" + name).c_str(), nic::Nic::Config(), network.config(), index, dispatcher, packets, false, {}),
+        nic(("nic" + name).c_str(), config, network.config(), index, dispatcher, packets, false, {}),
         memory(("memory" + name).c_str(), memory::Hbm::Config(), dispatcher, {"nic"}, false, {}),
         sink(("sink" + name).c_str()),
         driver(("driver" + name).c_str()) {
@@ -140,8 +141,10 @@ ordered_json traffic_load(const std::string& what, const Traffic& traffic, const
   PacketPool packets;
   fabric::Fabric network("network", config, static_cast<int>(traffic.hosts), dispatcher, packets, {}, "fabric");
   std::vector<std::unique_ptr<Host>> all;
+  nic::NicConfig interface;
+  interface.transport = traffic.transport;
   for (std::uint32_t i = 0; i < traffic.hosts; ++i) {
-    all.push_back(std::make_unique<Host>(i, network, dispatcher, packets));
+    all.push_back(std::make_unique<Host>(i, interface, network, dispatcher, packets));
   }
 
   // A host's queue pairs that send come before those that receive.

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "hw/fabric/fabric_config.h"
+#include "hw/nic/nic_config.h"
 
 /// Hosts with nothing but a network interface and a memory, sending RDMA writes to each other: measures the network.
 namespace weft::platforms {
@@ -19,6 +20,7 @@ struct Traffic {
   std::uint32_t hosts = 128;
   int messages = 1;  ///< of each flow
   std::uint64_t message_bytes = 1 << 20;
+  nic::Transport transport = nic::Transport::kRoce;
 };
 
 /// Runs it and gives a row of the table of `weft bench`.

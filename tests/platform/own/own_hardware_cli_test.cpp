@@ -170,7 +170,8 @@ TEST_F(OwnHardwareCli, FieldsAreCheckedLikeOthers) {
        {"remote_memory.flash.page: expected at most remote_memory.chunk, which is 64KiB, got 128KiB"}},
       {"an unknown congestion control",
        "--set scale_up.port.congestion=my-windw",
-       {"weft: --set: scale_up.port.congestion: expected one of none, dcqcn, dctcp, swift, hpcc, my-window, got "
+       {"weft: --set: scale_up.port.congestion: expected one of none, dcqcn, dctcp, swift, hpcc, nscc, rccc, "
+        "nscc-rccc, my-window, got "
         "\"my-windw\"; did you mean \"my-window\"?"}},
       {"an unknown switch",
        "--set fabric.switch.implementation=fif",
@@ -265,9 +266,10 @@ TEST_F(OwnHardwareCli, DescribeAndSchemaHaveThem) {
   for (const char* text :
        {"| one of stream, bank, open-page | `\"stream\"` |", "open-page: in order, with a row open in each bank |",
         "| `accelerator.hbm.open_page.banks` | integer | `32` | 1 to 4096 | Rows lie in the banks in turn |",
-        "| one of none, dcqcn, dctcp, swift, hpcc, my-window | `\"none\"` |", "| one of model, my-nic | `\"model\"` |",
-        "| `nic.my_nic.firmware` | time | `\"500ns\"` |", "| one of model, fifo | `\"model\"` |",
-        "| `fabric.switch.fifo.lookup` | time | `\"300ns\"` |", "flash: flash that all share |",
+        "| one of none, dcqcn, dctcp, swift, hpcc, nscc, rccc, nscc-rccc, my-window | `\"none\"` |",
+        "| one of model, my-nic | `\"model\"` |", "| `nic.my_nic.firmware` | time | `\"500ns\"` |",
+        "| one of model, fifo | `\"model\"` |", "| `fabric.switch.fifo.lookup` | time | `\"300ns\"` |",
+        "flash: flash that all share |",
         "| `remote_memory.flash.dies` | integer | `64` | 1 to 65536 | Pages lie in the dies in turn |",
         "| `nic.my_window.size` |", "| `scale_up.port.my_window.size` |"}) {
     EXPECT_NE(page.find(text), std::string::npos) << text;
@@ -278,7 +280,7 @@ TEST_F(OwnHardwareCli, DescribeAndSchemaHaveThem) {
   EXPECT_EQ(definitions["remote_memory"]["properties"]["kind"]["enum"].back(), "flash");
   EXPECT_EQ(definitions["flash"]["properties"]["dies"]["maximum"], 65536);
   EXPECT_EQ(definitions["nic"]["properties"]["congestion"]["enum"],
-            (json{"none", "dcqcn", "dctcp", "swift", "hpcc", "my-window"}));
+            (json{"none", "dcqcn", "dctcp", "swift", "hpcc", "nscc", "rccc", "nscc-rccc", "my-window"}));
 }
 
 }  // namespace

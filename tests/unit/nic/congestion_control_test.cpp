@@ -168,10 +168,10 @@ TEST(CongestionControl, IsRefusedByAnUnknownNameAndByOneThatIsTaken) {
     static_cast<void>(config.scheme());
     ADD_FAILURE() << "it has been found";
   } catch (const ConfigError& error) {
-    EXPECT_STREQ(
-        error.what(),
-        "nic.congestion: expected one of none, dcqcn, dctcp, swift, hpcc, own-control, got \"own-contrl\"; did "
-        "you mean \"own-control\"?");
+    EXPECT_STREQ(error.what(),
+                 "nic.congestion: expected one of none, dcqcn, dctcp, swift, hpcc, nscc, rccc, nscc-rccc, own-control, "
+                 "got \"own-contrl\"; did "
+                 "you mean \"own-control\"?");
   }
   const CongestionScheme again = *congestion_schemes().find("dcqcn");
   try {

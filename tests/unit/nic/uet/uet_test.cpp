@@ -356,10 +356,12 @@ bool messages_arrive(std::uint64_t seed) {
   BenchConfig config;
   config.ends = static_cast<int>(plan->topology().ends.size());
   config.network = plan->config();
-  if (draw.chance(0.5) && config.network.link.lanes > plan->topology().lanes_needed) {
-    const auto packet =
-        static_cast<int>(config.network.wire_bytes(static_cast<std::uint32_t>(config.network.segment.count())));
-    config.network.switch_config.buffer.trim = Bytes(draw(2 * packet, 100'000 + 2 * packet));
+  // Buffers of less than a packet may be full of headers for ever: answers to reads know no congestion control.
+  const Bytes packet(config.network.wire_bytes(static_cast<std::uint32_t>(config.network.segment.count())));
+  if (draw.chance(0.5) && config.network.link.lanes > plan->topology().lanes_needed &&
+      config.network.link.buffer >= 2 * packet) {
+    const auto least = static_cast<int>(2 * packet.count());
+    config.network.switch_config.buffer.trim = Bytes(draw(least, 100'000 + least));
   }
   config.network.link.replay = draw.chance(0.2);
   config.network.faults.push_back({.link = "*", .loss = draw.of<double>({0, 0.001, 0.01, 0.05})});
