@@ -127,13 +127,7 @@ const Part* Catalogue::find(std::string_view name) {
   if (part != nullptr) {
     if (is_listed && !fs::equivalent(part->file, listed, error)) part->hidden = listed.string();
   } else if (is_listed) {
-    // A study reads the same parts for each of its points.
-    static std::map<std::string, json> known;
-    auto found = known.find(listed.string());
-    if (found == known.end()) {
-      found = known.emplace(listed.string(), load_own_object(listed.string(), "a part")).first;
-    }
-    part = read_part(text, listed, found->second);
+    part = read_part(text, listed, load_own_object(listed.string(), "a part"));
   } else {
     return nullptr;
   }

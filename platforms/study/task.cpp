@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <map>
 
 #include "platforms/config/choices.h"
 #include "platforms/config/sizes.h"
@@ -45,13 +44,10 @@ platforms::CollectiveRequest read_collective(const Task& task, json& values) {
           platforms::parse_sizes(fields.bytes, task.by + ": collective.bytes", size_of(fields.type)), fields.warm_up};
 }
 
-/// Points of a study are of few platforms, each of which is looked at once.
 bool is_analytical(const Task& task) {
-  static std::map<std::string, bool> known;
-  if (const auto found = known.find(task.platform); found != known.end()) return found->second;
   platforms::Document document(task.platform);
   const platforms::Node root = document.root();
-  return known[task.platform] = root.has("network") && root.child("network").raw() == "analytical";
+  return root.has("network") && root.child("network").raw() == "analytical";
 }
 
 /// An object as paths and values, as overrides could give it.

@@ -93,6 +93,9 @@ inline bool Switch::enter(Time now, Packet& packet) {
   const Time at = std::max(now, from.ingress_free);
   from.ingress_free = at + ingress_interval_;
   if (at == now) return true;
+  // Its end comes when it comes: what of it arrives meanwhile need not be waited for, and nobody behind it overtakes.
+  const auto waits = static_cast<std::uint64_t>((at - now).count());
+  packet.tail_lag_ps -= static_cast<std::uint32_t>(std::min<std::uint64_t>(packet.tail_lag_ps, waits));
   dispatcher_.post(at, *this, kEnter | packet.ingress, reinterpret_cast<std::uint64_t>(&packet));
   return false;
 }

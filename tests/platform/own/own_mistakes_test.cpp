@@ -107,7 +107,7 @@ TEST_F(OwnMistakes, WhatAScheduleAsksForIsChecked) {
 TEST_F(OwnMistakes, AnExceptionNamesWhoseCodeThrewItAndWhen) {
   const Ran ran = weft("collective ../small.json --op all_gather --algorithm quitting --bytes 64KiB --no-warmup");
   EXPECT_EQ(ran.code, 1);
-  EXPECT_TRUE(ran.err.starts_with("weft: collective quitting, thread allgather ")) << ran.err;
+  EXPECT_TRUE(ran.err.starts_with("weft: collective quitting, thread all_gather ")) << ran.err;
   EXPECT_TRUE(ran.err.ends_with(" us: I quit\n")) << ran.err;
 }
 

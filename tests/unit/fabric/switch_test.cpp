@@ -34,6 +34,22 @@ TEST(Switch, CutsThrough) {
   }
 }
 
+/// Small packets hold up the first stages. What comes in meanwhile of a large one that leaves faster than it comes need
+/// not be waited for any more.
+TEST(Switch, NobodyOvertakesInTheFirstStages) {
+  Switch::Config config;
+  config.parse.interval = 20_ns;
+  Star star({link(400_Gbps), link(800_Gbps)}, config);
+  const std::vector<std::uint32_t> sizes = {66, 66, 66, 66, 66, 4162, 66, 4162, 66, 66};
+  star.script.at(1_us, [&] {
+    for (const std::uint32_t bytes : sizes) star.end(0).send(0, 1, bytes);
+  });
+  sc_core::sc_start();
+  ASSERT_EQ(star.end(1).arrivals.size(), sizes.size());
+  for (std::size_t i = 0; i < sizes.size(); ++i) EXPECT_EQ(star.end(1).arrivals[i].number, i);
+  star.expect_nothing_left();
+}
+
 TEST(Switch, NeverIdlesAnOutputUnderLoad) {
   Star star({link(), link()});
   constexpr int kPackets = 2000;
