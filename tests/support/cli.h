@@ -18,6 +18,11 @@
 /// The command as a user meets it. A test that includes this has WEFT_BINARY.
 namespace weft::test {
 
+/// Why a test is skipped that looks at a page as people do.
+inline constexpr const char* kWithoutBrowser =
+    "no browser to look at pages with: Debian's package chromium (300 MB) is optional. What is in a page is checked "
+    "without one";
+
 struct Ran {
   int code;
   std::string out;

@@ -71,4 +71,14 @@ inline bool has_arrived(nic::test_bench::Bench& bench, const Message& message, s
          pattern_bytes(message.bytes, static_cast<unsigned>(index));
 }
 
+/// All messages are in place, and nothing is left anywhere.
+inline void expect_all_arrived(nic::test_bench::Bench& bench, const std::vector<Message>& messages) {
+  for (std::size_t m = 0; m < messages.size(); ++m) EXPECT_TRUE(has_arrived(bench, messages[m], m)) << "message " << m;
+  for (const auto& nic : bench.nics) EXPECT_EQ(nic->left_over(), std::vector<std::string>());
+  EXPECT_EQ(bench.network.left_over(), std::vector<std::string>());
+  EXPECT_EQ(bench.packets.outstanding(), 0);
+  EXPECT_EQ(bench.packets.payloads_outstanding(), 0);
+  EXPECT_EQ(bench.dispatcher.pending(), 0u);
+}
+
 }  // namespace weft::test

@@ -64,7 +64,10 @@ Switch::Switch(sc_core::sc_module_name name, const Config& config, Dispatcher& d
     deficits_.assign(links.size() * lanes_, 0);
   }
   if (limits_crossbar_) crossbar_free_.resize(sources_);
-  if (trims_) urgent_bytes_.resize(links.size()), urgent_turns_.resize(links.size());
+  if (trims_) {
+    urgent_bytes_.resize(links.size());
+    urgent_turns_.resize(links.size());
+  }
   if (measures_load_) loads_.resize(links.size());
   if (config.reduction.trees > 0) {
     const auto pass_on = [this](Packet& sum, Time head) {

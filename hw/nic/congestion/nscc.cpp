@@ -147,11 +147,8 @@ class CreditWindow final : public CongestionControl {
 };
 
 void check_signals(const SignalWindow::Config& config, const std::string& path) {
-  const std::pair<const char*, double> above[] = {{"most", config.most}};
-  for (const auto& [name, value] : above) {
-    if (value > 0) continue;
-    throw ConfigError(path + "." + name, "expected more than 0, got " + to_text(value));
-  }
+  if (config.most > 0) return;
+  throw ConfigError(path + ".most", "expected more than 0, got " + to_text(config.most));
 }
 
 CongestionScheme signal_scheme() {

@@ -9,16 +9,6 @@
 namespace weft::nic {
 namespace {
 
-void shuffle(std::vector<std::uint16_t>& order, Random& random) {
-  for (std::size_t i = order.size() - 1; i > 0; --i) std::swap(order[i], order[random.next() % (i + 1)]);
-}
-
-std::vector<std::uint16_t> all_of(std::uint16_t paths) {
-  std::vector<std::uint16_t> order(paths);
-  std::iota(order.begin(), order.end(), std::uint16_t{0});
-  return order;
-}
-
 template <typename Spray>
 PathSelection selection(const char* name, const char* doc) {
   PathSelection made;
@@ -47,34 +37,23 @@ Registry<PathSelection>& known_selections() {
 
 }  // namespace
 
-ObliviousSpray::ObliviousSpray(const PathSelectorSite& site)
-    : order_(all_of(site.paths)), next_(order_.size()), random_(site.random) {}
+Rounds::Rounds(const PathSelectorSite& site) : order_(site.paths), next_(order_.size()), random_(site.random) {
+  std::iota(order_.begin(), order_.end(), std::uint16_t{0});
+}
 
-std::uint16_t ObliviousSpray::next(Time /*now*/) {
+std::uint16_t Rounds::next() {
   if (next_ == order_.size()) {
-    shuffle(order_, random_);
+    for (std::size_t i = order_.size() - 1; i > 0; --i) std::swap(order_[i], order_[random_.next() % (i + 1)]);
     next_ = 0;
   }
   return order_[next_++];
 }
 
-BitmapSpray::BitmapSpray(const PathSelectorSite& site)
-    : points_(site.paths), order_(all_of(site.paths)), next_(order_.size()), random_(site.random) {}
-
-void BitmapSpray::draw() {
-  if (next_ != order_.size()) return;
-  shuffle(order_, random_);
-  next_ = 0;
-}
-
 std::uint16_t BitmapSpray::next(Time /*now*/) {
   // Where all hold points, the round in which the first has none left comes.
-  draw();
-  while (points_[order_[next_]] > 0) {
-    --points_[order_[next_++]];
-    draw();
-  }
-  return order_[next_++];
+  std::uint16_t value = rounds_.next();
+  for (; points_[value] > 0; value = rounds_.next()) --points_[value];
+  return value;
 }
 
 void BitmapSpray::heard(Time /*now*/, std::uint16_t entropy, PathNews news) {

@@ -10,16 +10,26 @@
 /// Weft's own ways to spread packets over entropy values.
 namespace weft::nic {
 
-/// All values in turn, in an order that is drawn anew for each round. It follows no news.
-class ObliviousSpray final : public PathSelector {
+/// All values in turn, in an order that is drawn anew for each round.
+class Rounds {
  public:
-  explicit ObliviousSpray(const PathSelectorSite& site);
-  [[nodiscard]] std::uint16_t next(Time now) override;
+  explicit Rounds(const PathSelectorSite& site);
+  [[nodiscard]] std::uint16_t next();
 
  private:
   std::vector<std::uint16_t> order_;
   std::size_t next_;
   Random random_;
+};
+
+/// All values in turn. It follows no news.
+class ObliviousSpray final : public PathSelector {
+ public:
+  explicit ObliviousSpray(const PathSelectorSite& site) : rounds_(site) {}
+  [[nodiscard]] std::uint16_t next(Time /*now*/) override { return rounds_.next(); }
+
+ private:
+  Rounds rounds_;
 };
 
 /// All values in turn, but a value is passed over once for each point that it holds: one for a mark, some for a cut
@@ -32,18 +42,14 @@ class BitmapSpray final : public PathSelector {
   static constexpr std::uint8_t kMarked = 1;
   static constexpr std::uint8_t kTrimmed = 4;
 
-  explicit BitmapSpray(const PathSelectorSite& site);
+  explicit BitmapSpray(const PathSelectorSite& site) : points_(site.paths), rounds_(site) {}
   [[nodiscard]] std::uint16_t next(Time now) override;
   void heard(Time now, std::uint16_t entropy, PathNews news) override;
   [[nodiscard]] std::uint8_t points(std::uint16_t entropy) const { return points_[entropy]; }
 
  private:
-  void draw();
-
   std::vector<std::uint8_t> points_;
-  std::vector<std::uint16_t> order_;
-  std::size_t next_;
-  Random random_;
+  Rounds rounds_;
 };
 
 /// Recycled entropy packet spraying (Bonato et al. 2024): values whose packets came unmarked are kept in a ring of

@@ -165,6 +165,7 @@ void Kfac::record(Probe& probe, int ranks) {
 }
 
 void Kfac::start() {
+  started_ = members_.front()->rank.processor->now();
   for (auto& member : members_) {
     firmware::Processor& processor = *member->rank.processor;
     const std::string name = "kfac rank " + std::to_string(member->index);

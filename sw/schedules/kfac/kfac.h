@@ -65,7 +65,7 @@ struct KfacResult {
   /// A rank's own time from step to step, the mean over ranks: where ranks end the last step apart, less than
   /// `step_time`.
   Time measured;
-  Time profile_time;  ///< from the beginning of the run until the first rank begins the first step
+  Time profile_time;  ///< from its start until the first rank begins the first step
   Time rest;          ///< from the last step's end until all of it is learnt (Trainer::rest)
   bool has_rest = false;
   double density = 0;  ///< of sparse gradients: elements sent, by those that there are; without data the target
@@ -255,6 +255,7 @@ class Kfac {
   Arithmetic arithmetic_;
   std::function<void()> after_profile_;
   std::vector<std::unique_ptr<Member>> members_;
+  Time started_;
 };
 
 }  // namespace weft::schedules

@@ -147,6 +147,7 @@ KfacResult Kfac::result() const {
     pairs += member->pairs;
     dense += member->dense;
   }
+  result.profile_time -= started_;
   if (dense > 0) result.density = static_cast<double>(pairs) / static_cast<double>(dense);
   for (Time& part : result.parts) {
     part = part / (ranks * shown);

@@ -25,9 +25,7 @@ constexpr int kDesk = 1280;
 class ReportInBrowser : public test::CliTest {
  protected:
   void SetUp() override {
-    if (run("command -v chromium").code != 0)
-      GTEST_SKIP() << "no browser to look at pages with: Debian's package chromium (300 MB) is optional. What is in a "
-                      "page, report_test checks without one";
+    if (run("command -v chromium").code != 0) GTEST_SKIP() << test::kWithoutBrowser;
   }
 
   /// `what` is done with the page, in dark or light.

@@ -205,7 +205,7 @@ TEST_F(StudyTables, KnowsWhichEndIsBest) {
   ASSERT_EQ(weft("study b.db --html b.html").code, 0);
   const std::string page = test::read_file(folder_ / "work" / "b.html");
   EXPECT_NE(page.find(R"("largest":["speed_of_it","bytes_per_s"])"), std::string::npos);
-  if (run("command -v chromium").code != 0) GTEST_SKIP() << "no browser to look at pages with";
+  if (run("command -v chromium").code != 0) GTEST_SKIP() << test::kWithoutBrowser;
   // The end of each axis that is chosen at first: the time's least, the rate's largest.
   const Ran ran =
       run("timeout 120 chromium --headless --no-sandbox --disable-gpu --virtual-time-budget=2000 --dump-dom "
@@ -273,7 +273,7 @@ TEST_F(StudyTables, WritesAPage) {
   std::string page = test::read_file(folder_ / "work" / "p.html");
   EXPECT_TRUE(page.starts_with("<!DOCTYPE html>\n"));
   EXPECT_EQ(page.find("http://"), page.find("http://www.w3.org")) << "it fetches nothing";
-  if (run("command -v chromium").code != 0) GTEST_SKIP() << "no browser to look at pages with";
+  if (run("command -v chromium").code != 0) GTEST_SKIP() << test::kWithoutBrowser;
   std::string checks = test::read_file(WEFT_SOURCE_DIR "/tests/platform/report/page_checks.js");
   for (const char* const of_a_report : {"    checkTables();\n", "    checkFlame();\n"}) {
     ASSERT_NE(checks.find(of_a_report), std::string::npos);
@@ -427,7 +427,6 @@ TEST_F(EvaluateCli, RefusesWrongOptions) {
 
 /// The page's example, in Python's standard library.
 TEST_F(EvaluateCli, TheExampleFindsTheBest) {
-  if (run("command -v python3").code != 0) GTEST_SKIP() << "without python3";
   const Ran ran = run("WEFT=" WEFT_BINARY " python3 " WEFT_SOURCE_DIR "/docs/example/evaluate/search.py ../small.json");
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_NE(ran.out.find("best: "), std::string::npos) << ran.out;

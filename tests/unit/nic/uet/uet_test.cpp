@@ -379,14 +379,7 @@ bool messages_arrive(std::uint64_t seed) {
   Bench bench(config);
   const std::vector<test::Message> messages = test::draw_messages(draw, bench, {});
   bench.dispatcher.run_until(100_ms);
-  for (std::size_t m = 0; m < messages.size(); ++m) {
-    EXPECT_TRUE(test::has_arrived(bench, messages[m], m)) << "message " << m;
-  }
-  for (const auto& nic : bench.nics) EXPECT_EQ(nic->left_over(), std::vector<std::string>());
-  EXPECT_EQ(bench.network.left_over(), std::vector<std::string>());
-  EXPECT_EQ(bench.packets.outstanding(), 0);
-  EXPECT_EQ(bench.packets.payloads_outstanding(), 0);
-  EXPECT_EQ(bench.dispatcher.pending(), 0u);
+  test::expect_all_arrived(bench, messages);
   if (testing::Test::HasFailure()) {
     ADD_FAILURE() << "seed " << seed << ": " << test::describe(bench.network.plan()) << ", "
                   << config.nic.congestion.text();
