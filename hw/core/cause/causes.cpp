@@ -36,27 +36,28 @@ std::uint32_t Causes::context(const std::string& name, bool is_kernel) {
   return at->second;
 }
 
-void Causes::begin_collection() {
-  for (std::uint32_t at = trunk_ - 1; at < counted_; ++at) nodes_[at].references = 0;
-  ++nodes_[last_].references;
+std::uint32_t Causes::begin_collection() {
+  if (old_ < most_old_) return old_;
+  for (std::uint32_t at = trunk_ - 1; at < old_; ++at) nodes_[at].references = 0;
+  return trunk_;
 }
 
-void Causes::move_together() {
-  const std::uint32_t trunk = trunk_;
+void Causes::move_together(std::uint32_t from) {
   const std::uint32_t all = nodes_.size();
-  // What follows has the higher number.
-  for (std::uint32_t at = all; at-- > trunk;) {
-    if (nodes_[at].references != 0) ++nodes_[nodes_[at].parent].references;
+  ++nodes_[last_].references;
+  // What follows has the higher number. Nobody foretells which of them counts, so that there is no branch for it.
+  for (std::uint32_t at = all; at-- > from;) {
+    nodes_[nodes_[at].parent].references += nodes_[at].references != 0 ? 1 : 0;
   }
-  moved_.resize(all - trunk);
-  std::uint32_t left = trunk;
-  for (std::uint32_t at = trunk; at < all; ++at) {
+  moved_.resize(all - from);
+  std::uint32_t left = from;
+  for (std::uint32_t at = from; at < all; ++at) {
     Node node = nodes_[at];
     if (node.references == 0) continue;
-    node.parent = moved(node.parent, trunk);
-    const std::uint32_t alike = alike_before(node.parent, node);
+    node.parent = moved(node.parent, from);
+    const std::uint32_t alike = alike_before(node.parent, node, from);
     if (alike == kNone) {
-      moved_[at - trunk] = left;
+      moved_[at - from] = left;
       nodes_[left++] = node;
       continue;
     }
@@ -66,20 +67,22 @@ void Causes::move_together() {
     }
     nodes_[alike].until += more;
     nodes_[node.parent].references = node.references;
-    moved_[at - trunk] = node.parent;
+    moved_[at - from] = node.parent;
   }
   nodes_.cut_to(left);
-  counted_ = left;
-  last_ = current_ = moved(last_, trunk);
+  last_ = current_ = moved(last_, from);
+  old_ = left;
+  most_ = left + kYoung;
+  if (from != trunk_) return;
   while (trunk_ < left && nodes_[trunk_ - 1].references == 1) ++trunk_;
-  most_ = trunk_ + std::max(kFewest, 4 * (left - trunk_));
+  most_old_ = trunk_ + std::max(kYoung, (left - trunk_) / 2 * 3);
 }
 
 /// A piece that only this one follows, over others at most, and that can be longer in its place: the one before it, or
 /// of a kernel one shortly before it, so that a kernel is few pieces, whatever the number of its slices. Else kNone.
-std::uint32_t Causes::alike_before(std::uint32_t parent, const Node& node) const {
+std::uint32_t Causes::alike_before(std::uint32_t parent, const Node& node, std::uint32_t from) const {
   int left = (node.context & kOfKernel) != 0 ? kTogether : 1;
-  for (std::uint32_t at = parent; left > 0 && at != 0; --left, at = nodes_[at].parent) {
+  for (std::uint32_t at = parent; left > 0 && at >= from; --left, at = nodes_[at].parent) {
     const Node& before = nodes_[at];
     if (before.references != 1 || before.context != node.context) return kNone;
     if (before.what == node.what) return at;

@@ -22,8 +22,9 @@ namespace weft {
 ///
 /// The chains of all events under way are a tree of pieces, which grows at its leaves: a piece has a higher number than
 /// the one before it. What no event under way follows from is left where it is until there are too many (`collect`);
-/// what is left then moves together. Those at the beginning from which all others follow are a trunk, which is not
-/// looked at again. Memory follows what is under way, and the path itself.
+/// what is left then moves together. Most are for nothing soon, so that only young pieces are looked at, and old ones
+/// when they have become many. Those at the beginning from which all others follow are a trunk, which is not looked at
+/// again. Memory follows what is under way, and the path itself.
 ///
 /// A model may say what the time to the next event that it posts goes to (`mark`). What is not marked is what its
 /// target says of the event (EventTarget::cause).
@@ -83,11 +84,10 @@ class Causes {
   /// behind, by reference: its number may change.
   template <typename EachTip>
   void collect(const EachTip& each_tip) {
-    begin_collection();
+    const std::uint32_t from = begin_collection();
     each_tip([this](std::uint32_t& tip) { ++nodes_[tip].references; });
-    const std::uint32_t trunk = trunk_;
-    move_together();
-    each_tip([this, trunk](std::uint32_t& tip) { tip = moved(tip, trunk); });
+    move_together(from);
+    each_tip([this, from](std::uint32_t& tip) { tip = moved(tip, from); });
   }
 
   /// An event is posted for `when`: the last piece of its chain that is known, which waits for it.
@@ -132,10 +132,10 @@ class Causes {
  private:
   static constexpr std::uint32_t kNone = UINT32_MAX;
   static constexpr std::size_t kMarks = 4;
-  static constexpr int kSoon = 16;                    ///< pieces later a place is written to that is fetched by now
-  static constexpr std::uint32_t kFewest = 1U << 16;  ///< pieces that are let come together before they are collected
-  static constexpr int kTogether = 8;                 ///< pieces of a kernel that are looked back at
-  static constexpr std::uint32_t kOfKernel = 1;       ///< of a context's number, the bit that says so
+  static constexpr int kSoon = 16;                   ///< pieces later a place is written to that is fetched by now
+  static constexpr std::uint32_t kYoung = 1U << 16;  ///< pieces that come together before they are collected
+  static constexpr int kTogether = 8;                ///< pieces of a kernel that are looked back at
+  static constexpr std::uint32_t kOfKernel = 1;      ///< of a context's number, the bit that says so
   static constexpr int kPlaceBits = 24;
   /// Links are numbered from here on.
   static constexpr Place kFirstLink = 1U << (kPlaceBits - 1);
@@ -166,19 +166,21 @@ class Causes {
     __builtin_prefetch(&nodes_[index] + kSoon, 1);
     return index;
   }
-  void begin_collection();
-  void move_together();
-  /// Where a piece is now that was at `index`, behind a trunk of so many.
-  [[nodiscard]] std::uint32_t moved(std::uint32_t index, std::uint32_t trunk) const {
-    return index < trunk ? index : moved_[index - trunk];
+  /// The first piece that is looked at.
+  std::uint32_t begin_collection();
+  void move_together(std::uint32_t from);
+  /// Where a piece is now that was at `index`, where those before `from` have stayed.
+  [[nodiscard]] std::uint32_t moved(std::uint32_t index, std::uint32_t from) const {
+    return index < from ? index : moved_[index - from];
   }
-  [[nodiscard]] std::uint32_t alike_before(std::uint32_t parent, const Node& node) const;
+  [[nodiscard]] std::uint32_t alike_before(std::uint32_t parent, const Node& node, std::uint32_t from) const;
 
   GrowingPool<Node> nodes_;
-  std::vector<std::uint32_t> moved_;  ///< of those behind the trunk, where they are
+  std::vector<std::uint32_t> moved_;  ///< of those that are looked at, where they are
   std::uint32_t trunk_ = 1;           ///< so many at the beginning have one that follows them each
-  std::uint32_t counted_ = 1;         ///< so many have old counts of references
-  std::uint32_t most_ = kFewest;
+  std::uint32_t old_ = 1;             ///< so many have been looked at, and have old counts of references
+  std::uint32_t most_old_ = kYoung;   ///< from so many on all behind the trunk are looked at
+  std::uint32_t most_ = kYoung;
   std::uint32_t current_ = 0;
   std::uint32_t last_ = 0;
   std::uint32_t context_ = 0;

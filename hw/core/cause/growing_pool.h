@@ -3,10 +3,9 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
-#include <cstring>
 #include <new>
 #include <type_traits>
 
@@ -22,7 +21,9 @@ class GrowingPool {
   GrowingPool() = default;
   GrowingPool(const GrowingPool&) = delete;
   GrowingPool& operator=(const GrowingPool&) = delete;
-  ~GrowingPool() { std::free(elements_); }
+  ~GrowingPool() {
+    if (elements_ != nullptr) munmap(elements_, bytes_);
+  }
 
   Element& operator[](std::uint32_t index) { return elements_[index]; }
   const Element& operator[](std::uint32_t index) const { return elements_[index]; }
@@ -41,20 +42,21 @@ class GrowingPool {
   static constexpr std::size_t kHugePage = 2 << 20;
 
   [[gnu::noinline]] void grow() {
-    constexpr std::uint32_t kFirst = 1024;
     if (capacity_ > UINT32_MAX / 2) throw std::bad_alloc();
-    const std::uint32_t capacity = capacity_ == 0 ? kFirst : 2 * capacity_;
-    const std::size_t bytes = (capacity * sizeof(Element) + kHugePage - 1) / kHugePage * kHugePage;
-    void* const elements = std::aligned_alloc(kHugePage, bytes);
-    if (elements == nullptr) throw std::bad_alloc();
+    const std::size_t bytes = 2 * std::max(bytes_, kHugePage / 2);
+    // Pages move to where there is room for all: nothing is copied, and nothing is there twice.
+    void* const elements = elements_ == nullptr ? mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                                                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
+                                                : mremap(elements_, bytes_, bytes, MREMAP_MAYMOVE);
+    if (elements == MAP_FAILED) throw std::bad_alloc();
     madvise(elements, bytes, MADV_HUGEPAGE);  // where the system has none, small ones do
-    if (size_ > 0) std::memcpy(elements, elements_, size_ * sizeof(Element));
-    std::free(elements_);
     elements_ = static_cast<Element*>(elements);
-    capacity_ = capacity;
+    bytes_ = bytes;
+    capacity_ = static_cast<std::uint32_t>(bytes / sizeof(Element));
   }
 
   Element* elements_ = nullptr;
+  std::size_t bytes_ = 0;
   std::uint32_t size_ = 0;
   std::uint32_t capacity_ = 0;
 };
