@@ -255,8 +255,13 @@ inline void Switch::forward(Time now, std::uint32_t index, std::uint32_t lane, P
     const double length = static_cast<double>(transfer_time(Bytes(wire_bytes), transmitters_[index].rate()).count());
     crossbar_free_[ingress] = now + Time(static_cast<std::int64_t>(length / config_.speedup));
   }
+  // Whoever waits for the room that this packet has waits for the link that it leaves by.
+  if (dispatcher_.causes() != nullptr) [[unlikely]]
+    dispatcher_.causes()->set_holder(CauseKind::kSerialisation, transmitters_[index].place());
   if (is_group) [[unlikely]] {
     copy_left(now, via, gone);
+    if (dispatcher_.causes() != nullptr) [[unlikely]]
+      (void)dispatcher_.causes()->take_holder();
   } else {
     release(now, ingress, lane_in, wire_bytes, gone);
   }

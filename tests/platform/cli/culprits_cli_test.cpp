@@ -77,6 +77,16 @@ TEST_F(CulpritsCli, ASlowLinkAmong128) {
   EXPECT_GT(share, 0.5);
 }
 
+/// Those before it wait for room, which packets hold that wait for the slow link: it is what is named, not they.
+TEST_F(CulpritsCli, ASlowLinkBehindASwitch) {
+  const json why = collective(R"(--op all_gather --bytes 128MiB --set fabric.segment=64KiB --set fabric.uplinks=1 )"
+                              R"(--set 'fabric.faults=[{"link":"leaf3>spine0","rate":0.2}]')");
+  const auto [place, its] = worst(why, "place");
+  EXPECT_EQ(place, "network.leaf3.port16 to spine0");
+  EXPECT_GT(its, 0.5);
+  EXPECT_LT(share(why, "credit"), 0.05);
+}
+
 TEST_F(CulpritsCli, AnOversubscribedSpine) {
   const json why = collective("--op all_to_all --algorithm dimensions --bytes 64MiB --set fabric.uplinks=4");
   const auto [place, share] = worst(why, "place");
