@@ -380,7 +380,7 @@ void Accelerator::next_slice(Time now, std::uint32_t slot) {
     grant_cores(now);
     const Time end = kernel.late_from == kNever ? now : kernel.late_from + (now - kernel.computing_from);
     if (end > now) {
-      mark(CauseKind::kKernel, end);
+      mark(CauseKind::kLostCores, end);
       return dispatcher_.post(end, *this, kSlice, slot);
     }
   }

@@ -190,6 +190,11 @@ class alignas(64) Transmitter final : public Backward {
     return byte_time_(counters().wire_bytes) + (extra_ == nullptr ? Time() : extra_->longer);
   }
   [[nodiscard]] Rate rate() const { return rate_; }
+  /// The share of its rate that it had on average while it was sending: less with faults, and where it sends again.
+  [[nodiscard]] double rate_had() const {
+    const Time undisturbed = byte_time_(counters().wire_bytes);
+    return undisturbed == Time() ? 1 : static_cast<double>(undisturbed.count()) / static_cast<double>(busy().count());
+  }
   [[nodiscard]] Time propagation() const { return propagation_; }
   /// Of a lane, at the receiver.
   [[nodiscard]] std::int64_t buffer() const { return buffer_; }

@@ -26,8 +26,9 @@ class Names {
  public:
   Names(Machine& machine, const WhySpan& span)
       : causes_(*machine.causes()), links_(links_by_place(machine, span.until - span.from, span.since)) {
-    for (const auto& [place, link] : links_) alike_[{link.network, link.joins}].push_back(link.utilisation);
-    for (auto& [joined, utilisations] : alike_) std::sort(utilisations.begin(), utilisations.end());
+    for (const auto& [place, link] : links_)
+      alike_[{link.network, link.joins}].emplace_back(link.utilisation, link.name);
+    for (auto& [joined, links] : alike_) std::sort(links.begin(), links.end());
   }
 
   [[nodiscard]] ordered_json piece(const Why& why, Time time) const {
@@ -51,23 +52,38 @@ class Names {
       const auto found = links_.find(place);
       if (found == links_.end()) continue;
       const NamedLink& link = found->second;
-      const std::vector<double>& alike = alike_.at({link.network, link.joins});
       json[link.name] = {{"network", link.network},
                          {"joins", link.joins},
                          {"rate", to_text(link.transmitter->rate())},
+                         {"had", link.transmitter->rate_had()},
                          {"propagation", to_text(link.transmitter->propagation())},
                          {"buffer", to_text(Bytes(static_cast<std::uint64_t>(link.transmitter->buffer())))},
                          {"utilisation", link.utilisation},
-                         {"alike",
-                          {{"links", alike.size()},
-                           {"least", alike.front()},
-                           {"median", alike[alike.size() / 2]},
-                           {"most", alike.back()}}}};
+                         {"alike", compared(link)}};
     }
     return json;
   }
 
  private:
+  using Alike = std::vector<std::pair<double, std::string>>;  ///< utilisations, the least first, with links' names
+
+  /// With those that join what it joins, itself included. `as_busy` has others that are at least half as busy, where
+  /// most are not.
+  [[nodiscard]] ordered_json compared(const NamedLink& link) const {
+    const Alike& alike = alike_.at({link.network, link.joins});
+    const auto busy = std::lower_bound(alike.begin(), alike.end(), std::pair(link.utilisation / 2, std::string()));
+    ordered_json as_busy = ordered_json::array();
+    if (alike.end() - busy <= busy - alike.begin()) {
+      for (auto it = busy; it != alike.end(); ++it) {
+        if (it->second != link.name) as_busy.push_back(it->second);
+      }
+    }
+    return {{"links", alike.size()},
+            {"least", alike.front().first},
+            {"median", alike[alike.size() / 2].first},
+            {"most", alike.back().first},
+            {"as_busy", as_busy}};
+  }
   [[nodiscard]] std::string network(Causes::Place place) const {
     if (const auto found = links_.find(place); found != links_.end()) return found->second.network;
     const std::string& name = causes_.place_name(place);
@@ -78,7 +94,7 @@ class Names {
 
   const Causes& causes_;
   std::map<Causes::Place, NamedLink> links_;
-  std::map<std::pair<std::string, std::string>, std::vector<double>> alike_;  ///< utilisations by network and `joins`
+  std::map<std::pair<std::string, std::string>, Alike> alike_;  ///< by network and `joins`
 };
 
 ordered_json largest(const Names& names, const CauseSums& sums) {
@@ -110,6 +126,22 @@ Time total(const CauseSums& sums) {
   Time time;
   for (const auto& [why, each] : sums) time += each;
   return time;
+}
+
+/// How long those on the path have computed, and the median of all: whether the path is on one because it is slower.
+ordered_json computed(Machine& machine, const std::set<Causes::Place>& places) {
+  std::vector<std::int64_t> all;
+  ordered_json on_path = ordered_json::object();
+  for (int i = 0; i < machine.config().accelerators; ++i) {
+    const accelerator::Accelerator& its = machine.accelerator(i);
+    all.push_back(its.busy(machine.end()).count());
+    const Causes::Place place = Dispatcher::place_of(its);
+    if (places.contains(place)) on_path[machine.causes()->place_name(place)] = all.back();
+  }
+  if (all.empty()) return ordered_json::object();
+  const auto middle = all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2);
+  std::nth_element(all.begin(), middle, all.end());
+  return {{"median_ps", *middle}, {"on_path", on_path}};
 }
 
 ordered_json waits(Machine& machine, const Names& names) {
@@ -213,6 +245,7 @@ ordered_json why_summary(Machine& machine, const WhySpan& span) {
           {"steps", path.size()},
           {"pieces", pieces},
           {"links", names.links(places)},
+          {"computed", computed(machine, places)},
           {"stages", stages(machine)},
           {"power_cap", machine.config().accelerator.array.compute.power.cap > Power()},
           {"waits", waits(machine, names)},

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -134,6 +135,38 @@ std::string resources_text(const ordered_json& why, const ordered_json& values, 
   return in_columns(lines, 4);
 }
 
+/// "10 % of 400Gbps": a link with a fault.
+std::string rate_text(const ordered_json& link) {
+  const std::string rate = link["rate"];
+  const double had = link.value("had", 1.0);
+  return had > 0.999 ? rate : fmt::format("{:.3g} % of {}", 100 * had, rate);
+}
+
+/// How busy the link is that is first, beside those that join what it joins: whether it is one link, or all of them.
+std::string compared_text(const ordered_json& link) {
+  const ordered_json& alike = link["alike"];
+  const auto percent = [](const ordered_json& share) { return fmt::format("{:.0f} %", 100 * share.get<double>()); };
+  const std::string its = percent(link["utilisation"]);
+  const int others = alike["links"].get<int>() - 1;
+  if (others == 0) return fmt::format(" It is busy {}.", its);
+  if (link["utilisation"].get<double>() < 2 * alike["median"].get<double>()) {
+    return fmt::format(
+        " It is busy {}; the median of the {} that join the same is {}, so that it is not this one alone.", its,
+        others + 1, percent(alike["median"]));
+  }
+  constexpr std::size_t kMostNames = 4;
+  const ordered_json as_busy = alike.value("as_busy", ordered_json::array());
+  std::string names;
+  for (std::size_t i = 0; i < std::min(as_busy.size(), kMostNames); ++i) {
+    names += (i == 0 ? "" : ", ") + as_busy[i].get<std::string>();
+  }
+  if (as_busy.size() > kMostNames) names += ", ...";
+  return fmt::format(" It is busy {}, {} of the {} others that join the same {} so{}; their median is {}.", its,
+                     as_busy.empty() ? "none" : std::to_string(as_busy.size()), others,
+                     as_busy.size() < 2 ? "is" : "are", names.empty() ? "" : " (" + names + ")",
+                     percent(alike["median"]));
+}
+
 std::string links_text(const ordered_json& why, const Branch& links, const Tree& tree) {
   std::vector<std::vector<std::string>> lines = {
       {"links that the path crosses", "time", "share", "mostly", "busy", "alike", "rate", "flight", "buffer"}};
@@ -146,7 +179,8 @@ std::string links_text(const ordered_json& why, const Branch& links, const Tree&
       line.push_back(fmt::format("{:.0f} %", 100 * its["utilisation"].get<double>()));
       line.push_back(
           fmt::format("{:.0f} % of {}", 100 * its["alike"]["median"].get<double>(), its["alike"]["links"].get<int>()));
-      for (const char* key : {"rate", "propagation", "buffer"}) line.push_back(its[key]);
+      line.push_back(rate_text(its));
+      for (const char* key : {"propagation", "buffer"}) line.push_back(its[key]);
     }
     lines.push_back(std::move(line));
   }
@@ -255,13 +289,25 @@ std::string why_text(const ordered_json& why, const ordered_json& values, WhyTex
   }
   if (accelerators.parts.size() > 1) {
     const auto [slowest, its] = accelerators.worst_first().front();
-    words += fmt::format(" Of the kernels' time, {:.0f} % is on {}.",
+    words += fmt::format(" Of the kernels' time, {:.0f} % is on {}",
                          100.0 * static_cast<double>(its->ps) / static_cast<double>(in_kernels), slowest);
+    if (const ordered_json computed = why.value("computed", ordered_json::object());
+        computed.contains("on_path") && computed["on_path"].contains(slowest) && computed["median_ps"] > 0) {
+      const double more = computed["on_path"][slowest].get<double>() / computed["median_ps"].get<double>() - 1;
+      words += fmt::format(", which computes {:.1f} % {} than the median of all", 100 * std::abs(more),
+                           more < 0 ? "less" : "longer");
+    }
+    words += ".";
   }
   if (!links.parts.empty()) {
     const auto [busiest, its] = links.worst_first().front();
     if (tree.share(its->ps) >= kLeastShare) {
       words += fmt::format(" The link that holds it up most is {}, for {}.", busiest, tree.percent(its->ps));
+      if (const ordered_json all = why.value("links", ordered_json::object()); all.contains(busiest)) {
+        const ordered_json& link = all[busiest];
+        words += compared_text(link);
+        if (rate_text(link) != link["rate"]) words += fmt::format(" It had {}.", rate_text(link));
+      }
     }
   }
   std::string text = wrapped(words, 0) + "\n\n" + resources_text(why, values, whole);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "hw/accelerator/accelerator.h"
+#include "hw/core/cause/causes.h"
 #include "tests/support/benches/accelerator_bench.h"
 
 namespace weft::accelerator {
@@ -141,6 +142,27 @@ INSTANTIATE_TEST_SUITE_P(Kept, PersistentKernel,
                                          Blocks{"FromNone", true, 120, 100_us, 2_us + 40_us},
                                          Blocks{"ElseWhere", false, 132, 100_us, 2_us + 40_us}),
                          [](const auto& drawn) { return drawn.param.name; });
+
+/// What late blocks take is the collectives' doing, and no computing.
+TEST(Partitions, TheCriticalPathHasLateBlocksAsLostCores) {
+  Bench bench(slices_of_10_us(true));
+  const Causes& causes = bench.dispatcher.keep_causes();
+  Command product = kernel(0, Time(), 40_us);
+  product.blocks = 132;
+  bench.at(1_us, cores(Operation::kKeepCores, 12));
+  bench.at(2_us, product);
+  bench.run();
+  Time computing;
+  Time lost;
+  Time before;
+  for (const Causes::Step& step : causes.path()) {
+    if (step.kind == CauseKind::kKernel) computing += Time(step.until) - before;
+    if (step.kind == CauseKind::kLostCores) lost += Time(step.until) - before;
+    before = Time(step.until);
+  }
+  EXPECT_EQ(computing, 40_us);
+  EXPECT_EQ(lost, 40_us);
+}
 
 TEST(Partitions, LateBlocksBeginWithTheLastCoresThatTheyNeed) {
   Bench bench(slices_of_10_us(true));
