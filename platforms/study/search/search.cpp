@@ -3,13 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <set>
 
 #include "platforms/config/input_error.h"
 #include "platforms/study/expression/quantity_value.h"
 #include "platforms/study/module.h"
 #include "platforms/study/search/engine.h"
+#include "platforms/study/search/ranks.h"
 
 namespace weft::study {
 
@@ -126,17 +126,9 @@ class Step {
   std::vector<Assignments> best(double share) {
     std::vector<std::vector<double>> all;
     for (const Assignments& values : found_) all.push_back(cost(maker_.make(values)));
-    const std::vector<std::size_t> rank = ranks(all);
-    std::vector<std::size_t> order(found_.size());
-    std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-      return rank[a] != rank[b] ? rank[a] < rank[b] : all[a] < all[b];
-    });
-    const auto kept = static_cast<std::size_t>(std::ceil(share * static_cast<double>(order.size())));
+    const auto kept = static_cast<std::size_t>(std::ceil(share * static_cast<double>(all.size())));
     std::vector<Assignments> best;
-    for (std::size_t i = 0; i < std::max<std::size_t>(kept, 1) && i < order.size(); ++i) {
-      best.push_back(found_[order[i]]);
-    }
+    for (const std::size_t i : survivors(all, std::max<std::size_t>(kept, 1))) best.push_back(found_[i]);
     return best;
   }
 
@@ -153,8 +145,9 @@ class Step {
     for (const auto* const names : {&search.minimise, &search.maximise}) {
       for (const std::string& name : *names) {
         const std::optional<double> number = number_of(json(row->metrics.value(name, nlohmann::ordered_json())));
-        if (number) costs[i] = names == &search.minimise ? *number : -*number;
-        ++i;
+        // A point without one of them is on no front, however good it is in the others.
+        if (!number) return std::vector<double>(costs.size(), kWorst);
+        costs[i++] = names == &search.minimise ? *number : -*number;
       }
     }
     return costs;
@@ -221,33 +214,6 @@ void look(const Study& study, Step& step) {
 }
 
 }  // namespace
-
-std::vector<std::size_t> ranks(const std::vector<std::vector<double>>& costs) {
-  const auto dominates = [](const std::vector<double>& a, const std::vector<double>& b) {
-    bool is_better = false;
-    for (std::size_t i = 0; i < a.size(); ++i) {
-      if (a[i] > b[i]) return false;
-      is_better = is_better || a[i] < b[i];
-    }
-    return is_better;
-  };
-  std::vector<std::size_t> rank(costs.size(), SIZE_MAX);
-  std::size_t left = costs.size();
-  for (std::size_t at = 0; left > 0; ++at) {
-    std::vector<std::size_t> front;
-    for (std::size_t i = 0; i < costs.size(); ++i) {
-      if (rank[i] != SIZE_MAX) continue;
-      bool is_dominated = false;
-      for (std::size_t j = 0; j < costs.size() && !is_dominated; ++j) {
-        is_dominated = rank[j] == SIZE_MAX && dominates(costs[j], costs[i]);
-      }
-      if (!is_dominated) front.push_back(i);
-    }
-    for (const std::size_t i : front) rank[i] = at;
-    left -= front.size();
-  }
-  return rank;
-}
 
 void check_search(const Study& study) {
   if (study.search->method != SearchMethod::kGrid) static_cast<void>(engine_of(study));

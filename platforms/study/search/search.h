@@ -14,8 +14,4 @@ namespace weft::study {
 /// Throws UsageError where Weft was built without the optimiser that the study's search needs.
 void check_search(const Study& study);
 
-/// Whether the best points of several goals: rank 0 are those of the Pareto front, rank 1 those of the front of the
-/// rest, and so on.
-[[nodiscard]] std::vector<std::size_t> ranks(const std::vector<std::vector<double>>& costs);
-
 }  // namespace weft::study

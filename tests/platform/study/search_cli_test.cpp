@@ -169,6 +169,25 @@ TEST_F(SearchCli, HalvesByFidelity) {
   EXPECT_EQ(groups[0]["fidelity"], 0);
 }
 
+/// Points that a step keeps of several metrics are spread over the front, whichever metric is named first.
+TEST_F(SearchCli, WhatIsKeptOfAFrontIsSpreadOverIt) {
+  const auto kept = [this](const char* goals) {
+    write_study(std::string(R"({"values": {"x": [1, 2, 3, 4, 5, 6, 7, 8], "twin": [0, 1], "y": [0, 1]},
+        "metrics": {"us": "rows.0.time_us", "one": "x + 100 * y", "other": "9 - x + 100 * y"},
+        "search": {"minimise": [)") +
+                goals + R"(], "method": "grid"}, "fidelity": [{"keep": 0.125}, {"set": {"seed": 2}}]})");
+    std::filesystem::remove(folder_ / "work" / "s.db");
+    EXPECT_EQ(weft("sweep ../s.json --db s.db --jobs 1").code, 0);
+    return query("s.db",
+                 "SELECT group_concat(x, ' ') FROM (SELECT json_extract(parameters, '$.x') AS x FROM points "
+                 "WHERE json_extract(parameters, '$.fidelity')=1 ORDER BY x)");
+  };
+  // Four of 32: of the front of eight both ends and two between them, none of them twice.
+  const std::string forth = kept(R"("one", "other")");
+  EXPECT_EQ(forth, "1 4 6 8\n");
+  EXPECT_EQ(kept(R"("other", "one")"), forth);
+}
+
 class MpiCli : public test::StudyCli {
  protected:
   /// Open MPI does not give back all it has taken, which is not ours to check.
