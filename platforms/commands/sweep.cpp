@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <thread>
 
 #include "platforms/cli/output.h"
@@ -18,6 +19,7 @@
 #include "platforms/study/dealer.h"
 #include "platforms/study/metric_check.h"
 #include "platforms/study/mpi/mpi_workers.h"
+#include "platforms/study/progress.h"
 #include "platforms/study/search/search.h"
 #include "platforms/study/tables/about.h"
 
@@ -80,6 +82,12 @@ Made make_points(const study::Study& of) {
                      fmt::format("none of {}", made.left_out));
   }
   return made;
+}
+
+std::size_t different(const std::vector<study::Point>& points) {
+  std::set<std::string> keys;
+  for (const study::Point& point : points) keys.insert(point.key);
+  return keys.size();
 }
 
 /// What is wrong with all points is said before any is simulated.
@@ -218,7 +226,13 @@ int deal(const SweepOptions& options, const study::Study& of, study::Workers& wo
     try {
       if (is_changed) dealer.renew_metrics();
       database.set_about(about);
-      dealt = of.search ? study::search(of, database, dealer) : dealer.run(made.points);
+      if (of.search) {
+        dealt = study::search(of, database, dealer);
+      } else {
+        database.set_progress(study::to_json(study::Progress{.points = different(made.points)}));
+        dealt = dealer.run(made.points);
+      }
+      database.set_progress(study::to_json(study::Progress{.points = std::nullopt, .is_done = true}));
     } catch (Interrupted& by) {
       by.kept = fmt::format("{} has {} of {}; the same command goes on from there", file.string(), dealt.ended(),
                             counted(dealt.points, "point"));

@@ -57,6 +57,9 @@ constexpr const char* kShortColumns =
     "key, status, parameters, task, NULL, NULL, NULL, metrics, error, digest, version, wall_s, user_s, peak_bytes, "
     "run, current";
 
+/// A member of study.about: what changes while a sweep runs.
+constexpr const char* kProgress = "progress";
+
 /// The process that holds the lock, as the kernel lists them: "process 123 (weft sweep s.json)".
 std::string holder_of(int file) {
   struct stat status {};
@@ -417,7 +420,21 @@ void Database::set_about(const ordered_json& about) {
 
 ordered_json Database::about() {
   Statement statement(*this, "SELECT about FROM study");
-  return statement.step() ? statement.json(0) : ordered_json();
+  ordered_json about = statement.step() ? statement.json(0) : ordered_json();
+  if (about.is_object()) about.erase(kProgress);
+  return about;
+}
+
+void Database::set_progress(const ordered_json& progress) {
+  ordered_json stored = about();
+  stored[kProgress] = progress;
+  set_about(stored);
+}
+
+ordered_json Database::progress() {
+  Statement statement(*this, "SELECT about FROM study");
+  const ordered_json about = statement.step() ? statement.json(0) : ordered_json();
+  return about.is_object() ? about.value(kProgress, ordered_json()) : ordered_json();
 }
 
 }  // namespace weft::study

@@ -91,6 +91,9 @@ class Database {
   /// What the tables of a study are made by, beside its points (tables/about.h); null in a new database.
   void set_about(const nlohmann::ordered_json& about);
   [[nodiscard]] nlohmann::ordered_json about();
+  /// How far the sweep has come (progress.h); null until it is set after set_about(), with which the last one ends.
+  void set_progress(const nlohmann::ordered_json& progress);
+  [[nodiscard]] nlohmann::ordered_json progress();
 
  private:
   class Statement;

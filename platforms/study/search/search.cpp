@@ -8,6 +8,7 @@
 #include "platforms/config/input_error.h"
 #include "platforms/study/expression/quantity_value.h"
 #include "platforms/study/module.h"
+#include "platforms/study/progress.h"
 #include "platforms/study/search/engine.h"
 #include "platforms/study/search/ranks.h"
 
@@ -93,10 +94,19 @@ class Step {
       : study_(study),
         database_(database),
         dealer_(dealer),
+        index_(index),
         maker_(fidelity == nullptr ? PointMaker(study) : PointMaker(study, fidelity->set, index)) {}
 
   [[nodiscard]] const Dealt& dealt() const { return dealt_; }
   [[nodiscard]] std::size_t evaluated() const { return seen_.size(); }
+
+  /// Says what is to come: so many points, or as many as a search asks for.
+  void begin(std::optional<std::size_t> points) {
+    database_.set_progress(to_json(Progress{.points = points,
+                                            .step = index_,
+                                            .steps = study_.fidelity.size(),
+                                            .evaluations = static_cast<std::size_t>(study_.search->evaluations)}));
+  }
 
   /// Costs of all of them, none of which is left out for want of evaluations but those that nobody has seen. Whether
   /// all were evaluated is in the second.
@@ -116,6 +126,7 @@ class Step {
       found_.push_back(values);
       wanted.push_back(*point);
     }
+    if (most == SIZE_MAX) begin(wanted.size());
     if (!wanted.empty()) add(dealer_.run(wanted));
     std::vector<std::vector<double>> costs;
     for (const std::optional<Point>& point : points) costs.push_back(cost(point));
@@ -156,6 +167,7 @@ class Step {
   const Study& study_;
   Database& database_;
   Dealer& dealer_;
+  std::size_t index_;
   PointMaker maker_;
   std::set<std::string> seen_;
   std::vector<Assignments> found_;  ///< of those, in the order in which they came
@@ -183,6 +195,7 @@ void look(const Study& study, Step& step) {
   const Search& search = *study.search;
   const EngineFunction engine = engine_of(study);
   const Space space(study);
+  step.begin(std::nullopt);
   const auto most = static_cast<std::size_t>(search.evaluations);
   std::size_t before = 0;
   int idle = 0;

@@ -188,6 +188,28 @@ TEST_F(SearchCli, WhatIsKeptOfAFrontIsSpreadOverIt) {
   EXPECT_EQ(kept(R"("other", "one")"), forth);
 }
 
+/// Rough points are not shown for those of the last step where the sweep has not come so far.
+TEST_F(SearchCli, AnUnfinishedHalvingSaysHowFarItIs) {
+  write_study(R"({"axes": {"seed": {"from": 1, "to": 400, "steps": 400}}, "collective": {"op": "all_reduce", "bytes": "1MiB"},
+      "search": {"minimise": ["us"], "method": "grid"}, "fidelity": [{"keep": 0.5}, {"set": {"collective.type": "bf16"}}]})");
+  const pid_t sweep = start({WEFT_BINARY, "sweep", "../s.json", "--db", "s.db", "--jobs", "1"});
+  const auto has_points = [this] {
+    return std::filesystem::exists(folder_ / "work" / "s.db") &&
+           query("s.db", "SELECT name FROM sqlite_master WHERE name='points'") != "" &&
+           query("s.db", "SELECT count(*) FROM points") != "0\n";
+  };
+  for (int i = 0; i < 1000 && !has_points(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  kill(-sweep, SIGKILL);
+  int status = 0;
+  waitpid(sweep, &status, 0);
+  const json told = weft_json("study s.db --best us")["unfinished"];
+  EXPECT_EQ(told["of"], 400);
+  EXPECT_EQ(told["step"], 1);
+  EXPECT_EQ(told["steps"], 2);
+  EXPECT_EQ(told["missing"].get<int>() + told["points"].get<int>(), 400);
+  EXPECT_NE(weft("study s.db").out.find("unfinished: step 1 of 2: "), std::string::npos);
+}
+
 class MpiCli : public test::StudyCli {
  protected:
   /// Open MPI does not give back all it has taken, which is not ours to check.

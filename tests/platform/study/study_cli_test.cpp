@@ -79,6 +79,28 @@ TEST_F(StudyTables, FollowsTheSearchOfTheStudy) {
   EXPECT_EQ(first("--best tps"), "1MiB");
 }
 
+/// A study whose sweep was ended says what it has not, in each form that it is shown in.
+TEST_F(StudyTables, AnUnfinishedStudySaysSo) {
+  EXPECT_EQ(weft("study s.db").out.find("unfinished"), std::string::npos);
+  EXPECT_FALSE(weft_json("study s.db --best us").contains("unfinished"));
+  // As a sweep leaves it that is killed after two of five points.
+  query("s.db", "DELETE FROM points WHERE json_extract(parameters, '$.\"collective.bytes\"')='1MiB'");
+  query("s.db", "UPDATE study SET about=json_set(about, '$.progress.is_done', json('false'), '$.progress.points', 5)");
+  const std::string missing = "unfinished: 2 of 5 points; 3 not simulated yet\n";
+  const Ran all = weft("study s.db");
+  EXPECT_TRUE(all.out.starts_with("s: 2 points, 0 of them failed\n" + missing + "\nkey")) << all.out;
+  for (const char* const table : {"--best us", "--pareto us,price", "--group-by collective.bytes", "--sensitivity us",
+                                  "--failed", "--csv s.csv", "--html s.html"}) {
+    SCOPED_TRACE(table);
+    EXPECT_NE(weft(std::string("study s.db ") + table).out.find(missing), std::string::npos);
+  }
+  EXPECT_EQ(weft_json("study s.db --best us")["unfinished"], (json{{"points", 2}, {"of", 5}, {"missing", 3}}));
+  EXPECT_NE(test::read_file(folder_ / "work" / "s.html").find("Unfinished: 2 of 5 points; 3 not simulated yet."),
+            std::string::npos);
+  ASSERT_EQ(weft("sweep ../s.json --db s.db").code, 0);
+  EXPECT_EQ(weft("study s.db").out.find("unfinished"), std::string::npos);
+}
+
 TEST_F(StudyTables, BestAndPareto) {
   const json best = weft_json("study s.db --best us")["rows"];
   ASSERT_EQ(best.size(), 5U);
