@@ -82,6 +82,10 @@ study::Study study_of(const EvaluateOptions& options) {
     if (std::find(taken.begin(), taken.end(), name) != taken.end()) {
       throw UsageError("--metric: expected another name than " + join(taken, ", ") + ", got " + in_quotes(name));
     }
+    if (const std::string alone = study::aggregate_of_one(text); !alone.empty()) {
+      throw UsageError("--metric: " + name + ": expected two values or more in min(), max(), sum() and avg(), got " +
+                       in_quotes(alone));
+    }
     of.metrics.emplace_back(name, study::Expression(text));
   }
   return of;

@@ -78,34 +78,40 @@ study::Table top_of(study::Table table, const StudyOptions& options, std::size_t
   return table;
 }
 
-std::string note_of(const study::Unfinished& unfinished) {
-  return "unfinished: " + unfinished.text;
-}
-std::string line_of(const study::Unfinished& unfinished) {
-  return unfinished.text.empty() ? "" : note_of(unfinished) + "\n";
-}
+/// What is true of all tables of a call.
+struct Said {
+  study::Unfinished unfinished;
+  std::vector<std::string> notes;
 
-void print_table(ordered_json columns, ordered_json rows, ordered_json notes, std::size_t left_out,
-                 const study::Unfinished& unfinished) {
+  [[nodiscard]] std::vector<std::string> all() const {
+    std::vector<std::string> lines = notes;
+    if (!unfinished.text.empty()) lines.push_back("unfinished: " + unfinished.text);
+    return lines;
+  }
+  [[nodiscard]] std::string text() const {
+    std::string lines;
+    for (const std::string& line : all()) lines += line + "\n";
+    return lines;
+  }
+};
+
+void print_table(ordered_json columns, ordered_json rows, ordered_json notes, std::size_t left_out, const Said& said) {
   ordered_json told = {{"columns", std::move(columns)}, {"rows", std::move(rows)}, {"notes", std::move(notes)}};
   if (left_out > 0) told["rows_left_out"] = left_out;
-  if (!unfinished.text.empty()) {
-    told["notes"].push_back(note_of(unfinished));
-    told["unfinished"] = unfinished.known;
-  }
+  for (const std::string& note : said.all()) told["notes"].push_back(note);
+  if (!said.unfinished.text.empty()) told["unfinished"] = said.unfinished.known;
   print_json(told);
 }
 
-void show(const std::vector<study::Row>& rows, const TableOf& table_of, const StudyOptions& options,
-          const study::Unfinished& unfinished) {
+void show(const std::vector<study::Row>& rows, const TableOf& table_of, const StudyOptions& options, const Said& said) {
   std::size_t left_out = 0;
   const std::vector<int> steps = study::steps_of(rows);
   if (steps.size() <= 1) {
     const study::Table table = top_of(table_of(rows), options, left_out);
     if (options.json) {
-      print_table(table.columns, study::to_json(table), table.notes, left_out, unfinished);
+      print_table(table.columns, study::to_json(table), table.notes, left_out, said);
     } else {
-      print(study::to_text(table, static_cast<std::size_t>(options.top)) + line_of(unfinished));
+      print(study::to_text(table, static_cast<std::size_t>(options.top)) + said.text());
     }
     return;
   }
@@ -128,9 +134,9 @@ void show(const std::vector<study::Row>& rows, const TableOf& table_of, const St
     for (const std::string& note : table.notes) notes.push_back(fmt::format("fidelity {}: {}", step, note));
   }
   if (options.json) {
-    print_table(std::move(columns), std::move(all), std::move(notes), left_out, unfinished);
+    print_table(std::move(columns), std::move(all), std::move(notes), left_out, said);
   } else {
-    print(text + line_of(unfinished));
+    print(text + said.text());
   }
 }
 
@@ -168,27 +174,27 @@ int show_point(study::Database& database, const StudyOptions& options) {
 
 /// "s: 5 points, 0 of them failed; 2 points that the study no longer has are left out (--all shows them)"
 std::string headline(const std::string& name, const std::vector<study::Row>& rows, std::size_t left_out,
-                     const study::Unfinished& unfinished) {
+                     const Said& said) {
   const auto failed = std::count_if(rows.begin(), rows.end(), [](const study::Row& row) { return !row.is_done; });
   std::string text = fmt::format("{}: {}, {} of them failed", name, counted(rows.size(), "point"), failed);
   if (left_out > 0) {
     text += fmt::format("; {} that the study no longer has {} left out (--all shows {})", counted(left_out, "point"),
                         left_out == 1 ? "is" : "are", left_out == 1 ? "it" : "them");
   }
-  return text + "\n" + line_of(unfinished) + "\n";
+  return text + "\n" + said.text() + "\n";
 }
 
 /// Points, and what parameters do to each metric.
 void show_overview(const std::vector<study::Row>& rows, const StudyOptions& options, const study::About& about,
-                   const study::Unfinished& unfinished) {
+                   const Said& said) {
   // A text has it above, once.
-  show(rows, study::all_points, options, options.json ? unfinished : study::Unfinished());
+  show(rows, study::all_points, options, options.json ? said : Said());
   if (options.json) return;
   for (const std::string& metric : study::metrics_of(rows)) {
     const auto of_metric = [&](const std::vector<study::Row>& some) { return study::sensitivity(some, metric, about); };
     if (of_metric(study::of_last_step(rows)).rows.empty()) continue;
     print("\n");
-    show(rows, of_metric, options, study::Unfinished());
+    show(rows, of_metric, options, Said());
   }
 }
 
@@ -203,7 +209,7 @@ std::string action_of(const Arguments& app) {
 }
 
 bool write_files(const StudyOptions& options, const std::vector<study::Row>& rows, const std::string& name,
-                 const study::About& about, const study::Unfinished& unfinished) {
+                 const study::About& about, const Said& said) {
   ResultFiles files;
   std::string told;
   if (!options.csv.empty()) {
@@ -213,11 +219,11 @@ bool write_files(const StudyOptions& options, const std::vector<study::Row>& row
   if (!options.html.empty()) {
     const std::string database = std::filesystem::path(options.database).filename().string();
     write_file(files.file("--html", options.html, ResultKind::kStudyPage),
-               study::study_page(name, database, rows, about, unfinished.text));
+               study::study_page(name, database, rows, about, said.unfinished.text));
     told += "wrote " + options.html + "\n";
   }
   files.keep();
-  if (!options.json && !told.empty()) print(told + line_of(unfinished));
+  if (!options.json && !told.empty()) print(told + said.text());
   return !told.empty();
 }
 
@@ -227,12 +233,19 @@ int run(const StudyOptions& options, const Arguments& app) {
   const study::About about = study::about_of(database.about());
   std::size_t left_out = 0;
   std::vector<study::Row> rows;
-  study::Unfinished unfinished;
+  Said said;
   if (action != "--point" || !options.csv.empty() || !options.html.empty()) {
     rows = rows_of(database, options.all, left_out);
-    unfinished = study::unfinished(database.progress(), rows);
-    if (!options.where.empty()) rows = study::those_where(std::move(rows), options.where, "--where");
+    said.unfinished = study::unfinished(database.progress(), rows);
+    study::judge(rows, about);
     if (!options.all_fidelities) rows = study::of_last_step(rows);
+    if (!options.where.empty()) {
+      study::Chosen chosen = study::those_where(std::move(rows), options.where, "--where", about);
+      rows = std::move(chosen.rows);
+      if (chosen.without_value > 0) {
+        said.notes.push_back("left out, without a value of --where: " + counted(chosen.without_value, "point"));
+      }
+    }
     rows = study::in_order(std::move(rows));
   }
   const std::vector<std::string> metrics = study::metrics_of(rows);
@@ -248,34 +261,34 @@ int run(const StudyOptions& options, const Arguments& app) {
       throw UsageError(action + ": " + wrong);
     }
   }
-  const bool wrote = write_files(options, rows, database.study(), about, unfinished);
+  const bool wrote = write_files(options, rows, database.study(), about, said);
   if (action == "--point") return show_point(database, options);
   if (action.empty() && wrote) return kDone;
   if (action == "--failed") {
     std::erase_if(rows, [](const study::Row& row) { return row.is_done; });
     if (rows.empty() && !options.json) {
-      print("no point failed\n" + line_of(unfinished));
+      print("no point failed\n" + said.text());
       return kDone;
     }
   }
   if (action == "--group-by") {
     show(
-        rows, [&](const auto& some) { return study::grouped(some, options.group_by); }, options, unfinished);
+        rows, [&](const auto& some) { return study::grouped(some, options.group_by); }, options, said);
   } else if (action == "--best") {
     show(
         rows,
         [&](const auto& some) { return study::chosen_points(some, study::best_first(some, goals.front()), goals); },
-        options, unfinished);
+        options, said);
   } else if (action == "--pareto") {
     show(
         rows, [&](const auto& some) { return study::chosen_points(some, study::pareto_front(some, goals), goals); },
-        options, unfinished);
+        options, said);
   } else if (action == "--sensitivity") {
     show(
-        rows, [&](const auto& some) { return study::sensitivity(some, goals.front().metric, about); }, options, unfinished);
+        rows, [&](const auto& some) { return study::sensitivity(some, goals.front().metric, about); }, options, said);
   } else {
-    if (!options.json) print(headline(database.study(), rows, left_out, unfinished));
-    show_overview(rows, options, about, unfinished);
+    if (!options.json) print(headline(database.study(), rows, left_out, said));
+    show_overview(rows, options, about, said);
   }
   return kDone;
 }

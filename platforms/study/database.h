@@ -29,6 +29,7 @@ struct Row {
   std::string run;         ///< what is simulated: points of one run have equal results
   bool is_current = true;  ///< of the study as the last sweep has read it
   bool is_done = false;
+  bool is_fit = true;  ///< it meets what the study requires; not stored: tables are made of what About says
   nlohmann::ordered_json values = nlohmann::ordered_json::object();  ///< of axes and what is derived
   nlohmann::ordered_json task;                                       ///< to do it again
   nlohmann::ordered_json configuration;                              ///< config.json; null of one that failed

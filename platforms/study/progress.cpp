@@ -51,7 +51,8 @@ Unfinished unfinished(const ordered_json& stored, const std::vector<Row>& rows) 
     const std::size_t missing = *progress->points - std::min(has, *progress->points);
     found.known["of"] = *progress->points;
     found.known["missing"] = missing;
-    found.text += fmt::format("{} of {}; {} not simulated yet", has, platforms::counted(*progress->points, "point"), missing);
+    found.text +=
+        fmt::format("{} of {}; {} not simulated yet", has, platforms::counted(*progress->points, "point"), missing);
   } else {
     found.known["at_most"] = progress->evaluations;
     found.text += fmt::format("{} of a search that has not ended, of at most {}", platforms::counted(has, "point"),

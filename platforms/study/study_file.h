@@ -140,6 +140,7 @@ struct Study : StudyFields {
   Assignments constants;                ///< own values
   Expressions derived;
   std::vector<Expression> constraints;
+  std::vector<Expression> require;  ///< over metrics, axes and values
   Expressions metrics;
   std::optional<Search> search;
   std::vector<Fidelity> fidelity;

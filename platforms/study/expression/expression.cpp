@@ -115,6 +115,24 @@ double Expression::value(const Lookup& lookup) const {
   }
 }
 
+std::string aggregate_of_one(const std::string& text) {
+  static const std::regex kCall(R"re(\b(min|max|sum|avg)\s*\()re");
+  for (std::sregex_iterator each(text.begin(), text.end(), kCall), end; each != end; ++each) {
+    const auto from = static_cast<std::size_t>(each->position());
+    int depth = 0;
+    bool has_more = false;
+    for (std::size_t i = from + static_cast<std::size_t>(each->length()) - 1; i < text.size(); ++i) {
+      if (text[i] == '(') ++depth;
+      if (text[i] == ',' && depth == 1) has_more = true;
+      if (text[i] != ')' || --depth > 0) continue;
+      const std::string call = text.substr(from, i + 1 - from);
+      if (!has_more && call.find(".*") == std::string::npos) return call;
+      break;
+    }
+  }
+  return "";
+}
+
 std::vector<std::string> Expression::names() const {
   std::vector<std::string> all;
   static_cast<void>(value([&all](const std::string& name) -> std::optional<json> {

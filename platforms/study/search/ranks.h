@@ -12,8 +12,8 @@ namespace weft::study {
 
 /// So many of the points, in their order: whole fronts, the best first, and of the front that is cut those that are
 /// spread most evenly over it. The points with the least of each cost stay before all others of a front; between them
-/// the one whose neighbours are nearest goes first (crowding distance, as in NSGA-II). Points of a front whose costs are
-/// equal count as one, and the others of them come after all else of the front.
+/// the one whose neighbours are nearest goes first (crowding distance, as in NSGA-II). Points of a front whose costs
+/// are equal count as one, and the others of them come after all else of the front.
 [[nodiscard]] std::vector<std::size_t> survivors(const std::vector<std::vector<double>>& costs, std::size_t count);
 
 }  // namespace weft::study

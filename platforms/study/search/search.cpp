@@ -9,6 +9,7 @@
 #include "platforms/study/expression/quantity_value.h"
 #include "platforms/study/module.h"
 #include "platforms/study/progress.h"
+#include "platforms/study/require.h"
 #include "platforms/study/search/engine.h"
 #include "platforms/study/search/ranks.h"
 
@@ -21,6 +22,8 @@ namespace {
 /// What stands for a point that failed or that a constraint leaves out: worse than all, and finite, as distances of
 /// points are computed of it.
 constexpr double kWorst = 1e30;
+/// For each requirement that a point does not meet.
+constexpr double kUnfit = 1e24;
 /// Generations that find nothing new, after which a search ends.
 constexpr int kIdleGenerations = 20;
 
@@ -95,7 +98,9 @@ class Step {
         database_(database),
         dealer_(dealer),
         index_(index),
-        maker_(fidelity == nullptr ? PointMaker(study) : PointMaker(study, fidelity->set, index)) {}
+        maker_(fidelity == nullptr ? PointMaker(study) : PointMaker(study, fidelity->set, index)) {
+    for (const auto& [name, value] : study.constants) constants_[name] = value;
+  }
 
   [[nodiscard]] const Dealt& dealt() const { return dealt_; }
   [[nodiscard]] std::size_t evaluated() const { return seen_.size(); }
@@ -150,8 +155,12 @@ class Step {
     const Search& search = *study_.search;
     std::vector<double> costs(search.minimise.size() + search.maximise.size(), kWorst);
     if (!point) return costs;
-    const std::optional<Row> row = database_.find(point->key);
+    const std::optional<Row> row = database_.find_short(point->key);
     if (!row || !row->is_done) return costs;
+    // Worse than all that meet what is required, and the better the more of it is met.
+    if (const std::size_t missing = unmet(*row, study_.require, constants_); missing > 0) {
+      return std::vector<double>(costs.size(), kUnfit * static_cast<double>(missing));
+    }
     std::size_t i = 0;
     for (const auto* const names : {&search.minimise, &search.maximise}) {
       for (const std::string& name : *names) {
@@ -171,6 +180,7 @@ class Step {
   PointMaker maker_;
   std::set<std::string> seen_;
   std::vector<Assignments> found_;  ///< of those, in the order in which they came
+  nlohmann::ordered_json constants_ = nlohmann::ordered_json::object();
   Dealt dealt_;
 };
 

@@ -188,9 +188,23 @@ TEST_F(SearchCli, WhatIsKeptOfAFrontIsSpreadOverIt) {
   EXPECT_EQ(kept(R"("other", "one")"), forth);
 }
 
+/// What a study requires of results counts in a search, too.
+TEST_F(SearchCli, WhatIsRequiredIsWhatIsKept) {
+  write_study(
+      R"({"values": {"x": [1, 2, 3, 4, 5, 6, 7, 8]}, "metrics": {"us": "rows.0.time_us", "cost": "x", "slow": "9 - x"},
+      "require": ["slow < 6"], "search": {"minimise": ["cost"], "method": "grid"},
+      "fidelity": [{"keep": 0.25}, {"set": {"seed": 2}}]})");
+  ASSERT_EQ(weft("sweep ../s.json --db s.db --jobs 1").code, 0);
+  EXPECT_EQ(query("s.db",
+                  "SELECT json_extract(parameters, '$.x') FROM points WHERE json_extract(parameters, '$.fidelity')=1 "
+                  "ORDER BY 1"),
+            "4\n5\n");
+}
+
 /// Rough points are not shown for those of the last step where the sweep has not come so far.
 TEST_F(SearchCli, AnUnfinishedHalvingSaysHowFarItIs) {
-  write_study(R"({"axes": {"seed": {"from": 1, "to": 400, "steps": 400}}, "collective": {"op": "all_reduce", "bytes": "1MiB"},
+  write_study(
+      R"({"axes": {"seed": {"from": 1, "to": 400, "steps": 400}}, "collective": {"op": "all_reduce", "bytes": "1MiB"},
       "search": {"minimise": ["us"], "method": "grid"}, "fidelity": [{"keep": 0.5}, {"set": {"collective.type": "bf16"}}]})");
   const pid_t sweep = start({WEFT_BINARY, "sweep", "../s.json", "--db", "s.db", "--jobs", "1"});
   const auto has_points = [this] {
