@@ -203,6 +203,18 @@ int tell_search(const study::Study& of, bool json) {
   return kDone;
 }
 
+/// A search asks for points that it had: "the search asked 1000 times for 55 points".
+std::string text_of_search(const study::Study& of, const study::Dealt& dealt) {
+  if (!of.search || of.search->method == study::SearchMethod::kGrid) return "";
+  std::string text = fmt::format("the search asked for {}", counted(dealt.asked, "point"));
+  if (of.fidelity.empty()) {
+    text += fmt::format(", of which {} are different", dealt.points);
+    const auto most = static_cast<std::size_t>(of.search->evaluations);
+    if (dealt.points < most) text += fmt::format("; it found no more, of at most {}", most);
+  }
+  return text + "\n";
+}
+
 int deal(const SweepOptions& options, const study::Study& of, study::Workers& workers) {
   if (of.search) study::check_search(of);
   const Made made = of.search ? Made() : make_points(of);
@@ -255,12 +267,14 @@ int deal(const SweepOptions& options, const study::Study& of, study::Workers& wo
                             {"equal", dealt.equal},
                             {"failed", dealt.failed},
                             {"left_out", made.left_out},
+                            {"asked", of.search ? ordered_json(dealt.asked) : ordered_json()},
                             {"without_effect", idle},
                             {"without_value", valueless}});
   } else {
     print(fmt::format("{}: {}, {} of them simulated now, {}{} failed now{}\n", of.name, counted(dealt.points, "point"),
                       dealt.done, dealt.equal > 0 ? fmt::format("{} equal to others, ", dealt.equal) : "", dealt.failed,
                       made.left_out > 0 ? fmt::format("; constraints leave out {}", made.left_out) : ""));
+    print(text_of_search(of, dealt));
     print_failures(database);
     print(idle_text);
     print(fmt::format("wrote {}; weft study {} shows it\n", file.string(), file.string()));
