@@ -13,6 +13,7 @@
 #include "platforms/commands/command.h"
 #include "platforms/config/text.h"
 #include "platforms/results/write_file.h"
+#include "platforms/study/expression/quantity_value.h"
 #include "platforms/study/points.h"
 #include "platforms/study/progress.h"
 #include "platforms/study/tables/study_page.h"
@@ -184,6 +185,24 @@ std::string headline(const std::string& name, const std::vector<study::Row>& row
   return text + "\n" + said.text() + "\n";
 }
 
+/// A metric of which some point has a number: others are never best.
+study::Goal goal_of(const std::string& text, const std::string& action, const std::vector<study::Row>& rows,
+                    const study::About& about) {
+  if (std::none_of(rows.begin(), rows.end(), [](const study::Row& row) { return row.is_done; })) {
+    throw UsageError(fmt::format("{}: expected points that are done, got {}; --failed shows why", action,
+                                 rows.size() == 1 ? "one that failed" : fmt::format("{} that failed", rows.size())));
+  }
+  study::Goal goal = study::goal_of(text, action, study::metrics_of(rows), about);
+  bool has_texts = false;
+  for (const study::Row& row : rows) {
+    const ordered_json value = row.metrics.value(goal.metric, ordered_json());
+    if (study::number_of(nlohmann::json(value))) return goal;
+    has_texts = has_texts || value.is_string();
+  }
+  throw UsageError(fmt::format("{}: expected a metric with numbers, got {}, {}", action, in_quotes(goal.metric),
+                               has_texts ? "whose values are texts" : "of which no point has a value"));
+}
+
 /// Points, and what parameters do to each metric.
 void show_overview(const std::vector<study::Row>& rows, const StudyOptions& options, const study::About& about,
                    const Said& said) {
@@ -248,14 +267,13 @@ int run(const StudyOptions& options, const Arguments& app) {
     }
     rows = study::in_order(std::move(rows));
   }
-  const std::vector<std::string> metrics = study::metrics_of(rows);
   // What is wrong with what is asked for is found before a file is written.
   std::vector<study::Goal> goals;
-  if (action == "--best") goals = {study::goal_of(options.best, action, metrics, about)};
+  if (action == "--best") goals = {goal_of(options.best, action, rows, about)};
   if (action == "--pareto") {
-    for (const std::string& each : split(options.pareto)) goals.push_back(study::goal_of(each, action, metrics, about));
+    for (const std::string& each : split(options.pareto)) goals.push_back(goal_of(each, action, rows, about));
   }
-  if (action == "--sensitivity") goals = {study::goal_of(options.sensitivity, action, metrics, about)};
+  if (action == "--sensitivity") goals = {goal_of(options.sensitivity, action, rows, about)};
   if (action == "--group-by") {
     if (const std::string wrong = not_one_of(study::parameters_of(rows), options.group_by); !wrong.empty()) {
       throw UsageError(action + ": " + wrong);

@@ -111,6 +111,23 @@ TEST_F(StudyAsked, RequireKeepsPointsOffTheFront) {
   }
 }
 
+/// What no table could show is refused by what is wrong with it.
+TEST_F(StudyAsked, OnlyNumbersAreBest) {
+  write_study(R"({"axes": {"seed": [1, 2]}, "metrics": {"alg": "rows.0.algorithm", "us": "rows.0.time_us"}})");
+  ASSERT_EQ(weft("sweep ../s.json --db s.db").code, 0);
+  for (const char* const action : {"--best", "--pareto", "--sensitivity"}) {
+    const Ran ran = weft(std::string("study s.db ") + action + " alg");
+    EXPECT_EQ(ran.code, 2);
+    EXPECT_EQ(ran.err, std::string("weft: ") + action +
+                           ": expected a metric with numbers, got \"alg\", whose values are texts\n");
+  }
+  write_study(R"({"axes": {"fabric.hosts_per_leaf": [3, 5]}})", "f.json");
+  EXPECT_EQ(weft("sweep ../f.json --db f.db").code, 1);
+  const Ran ran = weft("study f.db --best us");
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_EQ(ran.err, "weft: --best: expected points that are done, got 2 that failed; --failed shows why\n");
+}
+
 /// An expression without a value at a point fails that point alone.
 TEST_F(StudyAsked, APointWithoutAValueFailsAlone) {
   write_study(R"j({"values": {"k": [0, 4], "n": [0, 1]}, "derived": {"fabric.link.rate": "4e11 / k"},

@@ -411,12 +411,29 @@ TEST_F(EvaluateCli, AnInfiniteMetricIsAnError) {
   ASSERT_EQ(answers.size(), 2U);
   EXPECT_EQ(answers[0], json({{"error", "--metric: x: expected a finite number, got inf of \"1 / (seed - 1)\""}}));
   EXPECT_EQ(answers[1], json({{"x", 1}}));
+  // The others stand.
+  const json beside = ask("{\"seed\": 1}\n", "--op all_reduce --metric 'x=1 / (seed - 1)' --metric y=seed").at(0);
+  EXPECT_EQ(beside["y"], 1);
+  EXPECT_EQ(beside["x"], nullptr);
+  EXPECT_EQ(beside["error"], answers[0]["error"]);
+}
+
+/// An object is merged, as a patch is; what is wrong has its line.
+TEST_F(EvaluateCli, AnObjectIsMerged) {
+  const std::vector<json> answers =
+      ask("{\"fabric\": {\"link\": {\"rate\": \"100Gbps\"}}, \"collective\": {\"bytes\": \"1MiB\"}}\n"
+          "{\"fabric.link.rate\": \"100Gbps\", \"collective.bytes\": \"1MiB\"}\n{\"platform\": \"nope\"}\n",
+          "--op all_reduce --metric us=rows.0.time_us");
+  ASSERT_EQ(answers.size(), 3U);
+  EXPECT_GT(answers[0]["us"], 0) << answers[0];
+  EXPECT_EQ(answers[0], answers[1]);
+  EXPECT_TRUE(answers[2]["error"].get<std::string>().starts_with("line 3: ")) << answers[2];
 }
 
 TEST_F(EvaluateCli, LimitsAreOfALine) {
   const std::vector<json> answers =
       ask("{\"collective.bytes\": \"64GiB\"}\n{}\n", "--op all_reduce --metric us=rows.0.time_us --time 1s");
-  EXPECT_EQ(answers[0]["error"], "it takes longer than limits.time, 1s, allows");
+  EXPECT_EQ(answers[0]["error"], "line 1: it takes longer than limits.time, 1s, allows");
   EXPECT_GT(answers[1]["us"], 0);
 }
 
@@ -442,6 +459,10 @@ TEST_F(EvaluateCli, RefusesWrongOptions) {
                   "evaluate ../small.json --op all_reduce --bytes 3B < /dev/null",
                   {"weft: --bytes: expected a multiple of the element's 4 bytes"}});
   expect_refused({"no metric", "evaluate ../small.json --metric x", {"--metric: expected NAME=TEXT, got \"x\""}});
+  expect_refused({"a name twice",
+                  "evaluate ../small.json --op all_reduce --metric us=1 --metric us=2 < /dev/null",
+                  {"--metric: expected each name once, got \"us\" again"}});
+  expect_refused({"a folder", "evaluate ../small.json < ..", {"standard input: expected lines, got Is a directory"}});
   expect_refused({"no path", "evaluate ../small.json --set =1", {"--set: expected NAME=TEXT"}});
   expect_refused({"no time", "evaluate ../small.json --time 1", {"--time: expected a quantity, got \"1\""}});
   expect_refused({"no platform", "evaluate smal", {"smal: expected a platform's file"}});
