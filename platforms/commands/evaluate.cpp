@@ -87,7 +87,8 @@ study::Study study_of(const EvaluateOptions& options) {
       throw UsageError("--metric: " + name + ": expected two values or more in min(), max(), sum() and avg(), got " +
                        in_quotes(alone));
     }
-    if (std::any_of(of.metrics.begin(), of.metrics.end(), [&name = name](const auto& known) { return known.first == name; })) {
+    if (std::any_of(of.metrics.begin(), of.metrics.end(),
+                    [&name = name](const auto& known) { return known.first == name; })) {
       throw UsageError("--metric: expected each name once, got " + in_quotes(name) + " again");
     }
     of.metrics.emplace_back(name, study::Expression(text));
@@ -193,7 +194,8 @@ class Server {
       values.emplace_back(path, given);
       return;
     }
-    for (const auto& [key, member] : given.items()) add_overrides(member, path.empty() ? key : path + "." + key, values);
+    for (const auto& [key, member] : given.items())
+      add_overrides(member, path.empty() ? key : path + "." + key, values);
   }
 
   static std::string with_line(std::size_t line, const std::string& error) {

@@ -222,6 +222,8 @@ int deal(const SweepOptions& options, const study::Study& of, study::Workers& wo
   if (options.dry_run) return of.search ? tell_search(of, options.json) : list_points(made, options.json);
   const fs::path file =
       options.database.empty() ? fs::path(options.study).replace_extension(".db") : fs::path(options.database);
+  std::error_code ignored;  // The database says what cannot be written.
+  if (file.has_parent_path()) fs::create_directories(file.parent_path(), ignored);
   study::Database database(file.string(), study::Database::Access::kWrite, of.name);
   const ordered_json about = study::to_json(study::about(of));
   const bool is_changed = database.about() != about;

@@ -135,7 +135,7 @@ class Database::Statement {
 };
 
 Database::Database(std::string file, Access access, const std::string& study) : file_(std::move(file)) {
-  const bool writes = access == Access::kWrite;
+  const bool writes = writes_ = access == Access::kWrite;
   std::error_code ignored;
   if (!writes && !fs::exists(file_, ignored)) {
     throw UsageError(file_ + ": expected a database of weft sweep, got no such file");
@@ -163,6 +163,11 @@ Database::Database(std::string file, Access access, const std::string& study) : 
       is_empty = tables.integer(0) == 0;
     }
     if (is_empty && writes) make(study);
+    if (is_empty && !writes) {
+      throw UsageError(file_ + ": expected a database of weft sweep, got " +
+                       (fs::file_size(file_, ignored) == 0 ? "an empty file" : "one without a table") +
+                       ", which weft sweep would fill");
+    }
     check(study);
     // A power failure may undo the last points; a program that is killed undoes none.
     if (writes) execute("PRAGMA synchronous=NORMAL");
@@ -179,19 +184,20 @@ Database::~Database() {
 }
 
 void Database::fail() const {
+  const std::string stored = writes_ ? "; the points that are done so far are stored" : "";
   const int code = sqlite3_errcode(handle_) & 0xff;
   if (code == SQLITE_NOTADB) {
     throw UsageError(file_ + ": expected a database of weft sweep, got a file of another kind");
   }
   if (code == SQLITE_FULL) {
-    throw DatabaseError(file_ + ": the disk is full; the points that are done so far are stored");
+    throw DatabaseError(file_ + ": the disk is full" + stored);
   }
   if (code == SQLITE_BUSY) {
-    throw DatabaseError(file_ + ": another program has it locked for more than " + std::to_string(kBusySeconds) +
-                        " s; the points that are done so far are stored");
+    throw DatabaseError(file_ + ": another program has it locked for more than " + std::to_string(kBusySeconds) + " s" +
+                        stored);
   }
   if (code == SQLITE_IOERR) {
-    throw DatabaseError(file_ + ": cannot be written: disk I/O error; the points that are done so far are stored");
+    throw DatabaseError(file_ + ": cannot be " + (writes_ ? "written" : "read") + ": disk I/O error" + stored);
   }
   throw DatabaseError(file_ + ": " + sqlite3_errmsg(handle_));
 }

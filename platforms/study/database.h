@@ -109,6 +109,7 @@ class Database {
   std::string file_;
   std::string study_;
   int lock_ = -1;
+  bool writes_ = false;
   sqlite3* handle_ = nullptr;
   std::string base_id_;
   std::map<std::string, nlohmann::ordered_json> bases_;

@@ -92,6 +92,7 @@ struct Variables {
 
 double Expression::value(const Lookup& lookup) const {
   Variables variables{lookup, {}, {}};
+  const std::string read = expanded(compared(text_, lookup), lookup);
   try {
     mu::Parser parser;
     parser.DefineNameChars(kNameCharacters);
@@ -101,7 +102,7 @@ double Expression::value(const Lookup& lookup) const {
     parser.DefineFun("mod", [](double x, double y) { return std::fmod(x, y); });
     parser.DefineInfixOprt("!", [](double x) { return x == 0 ? 1.0 : 0.0; });
     parser.SetVarFactory(&Variables::add, &variables);
-    parser.SetExpr(expanded(compared(text_, lookup), lookup));
+    parser.SetExpr(read);
     const double value = parser.Eval();
     if (!variables.wrong.empty()) throw ExpressionError(variables.wrong);
     if (parser.GetNumResults() > 1) {
@@ -111,7 +112,9 @@ double Expression::value(const Lookup& lookup) const {
     return value;
   } catch (const mu::Parser::exception_type& error) {
     if (!variables.wrong.empty()) throw ExpressionError(variables.wrong);
-    throw ExpressionError("an expression, got " + platforms::in_quotes(text_) + ": " + error.GetMsg());
+    throw ExpressionError("an expression, got " + platforms::in_quotes(text_) +
+                          // Positions in the message are those of what the parser has read.
+                          (read == text_ ? "" : ", read as " + platforms::in_quotes(read)) + ": " + error.GetMsg());
   }
 }
 

@@ -128,6 +128,33 @@ TEST_F(StudyAsked, OnlyNumbersAreBest) {
   EXPECT_EQ(ran.err, "weft: --best: expected points that are done, got 2 that failed; --failed shows why\n");
 }
 
+/// weft study stores nothing, and does not say so.
+TEST_F(StudyAsked, WhatCannotBeReadIsSaidByWhatItIs) {
+  write("work/empty.db", "");
+  Ran ran = weft("study empty.db");
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_EQ(ran.err,
+            "weft: empty.db: expected a database of weft sweep, got an empty file, which weft sweep would fill\n");
+  write_study(R"({"axes": {"seed": [1]}})");
+  ASSERT_EQ(weft("sweep ../s.json --db s.db").code, 0);
+  sqlite3* handle = nullptr;
+  ASSERT_EQ(sqlite3_open((folder_ / "work" / "s.db").c_str(), &handle), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(handle, "BEGIN EXCLUSIVE", nullptr, nullptr, nullptr), SQLITE_OK);
+  ran = weft("study s.db");
+  sqlite3_close(handle);
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_EQ(ran.err, "weft: s.db: another program has it locked for more than 10 s\n");
+}
+
+/// A mistake of writing is where the text has it, or the text is shown as it was read.
+TEST_F(StudyAsked, AnExpressionIsShownAsItWasRead) {
+  write_study(R"j({"axes": {"seed": [1]}, "metrics": {"x": "(nic == \"none\") + 2 +"}})j");
+  const Ran ran = weft("sweep ../s.json");
+  EXPECT_NE(ran.err.find("metrics.x: expected an expression, got \"(nic == \"none\") + 2 +\", read as \"("),
+            std::string::npos)
+      << ran.err;
+}
+
 /// An expression without a value at a point fails that point alone.
 TEST_F(StudyAsked, APointWithoutAValueFailsAlone) {
   write_study(R"j({"values": {"k": [0, 4], "n": [0, 1]}, "derived": {"fabric.link.rate": "4e11 / k"},

@@ -459,9 +459,11 @@ TEST_F(SweepCli, DatabasesOfOthersAreLeftAlone) {
   EXPECT_NE(ran.err.find("expected a database of schema 2, got one of schema 7, which a later Weft made"),
             std::string::npos)
       << ran.err;
-  ran = weft("sweep ../s.json --db none/s.db");
+  ran = weft("sweep ../s.json --db notes/s.db");
   EXPECT_EQ(ran.code, 2);
-  EXPECT_EQ(ran.err, "weft: none/s.db: cannot be written: No such file or directory\n");
+  EXPECT_EQ(ran.err, "weft: notes/s.db: cannot be written: Not a directory\n");
+  // A folder is made, as other commands do.
+  EXPECT_EQ(weft("sweep ../s.json --db none/s.db").code, 0);
 }
 
 TEST_F(SweepCli, ADatabaseThatCannotBeWrittenEndsItCleanly) {
