@@ -329,8 +329,9 @@ Command study_command(const Arguments& parent) {
   app.add_option("--sensitivity", options->sensitivity,
                  "Parameters, that first by which this metric changes most between points that differ in it alone")
       .type_name("METRIC");
-  app.add_option("--where", options->where,
-                 "Only points for which this expression over parameters and metrics holds: 'seed < 3 && us <= 1.05 * best(us)'")
+  app.add_option(
+         "--where", options->where,
+         "Only points for which this expression over parameters and metrics holds: 'seed < 3 && us <= 1.05 * best(us)'")
       .type_name("EXPRESSION");
   app.add_flag("--failed", options->failed, "Only points that failed, with their errors");
   app.add_flag("--all", options->all, "Points that the study no longer has, too");
