@@ -13,8 +13,10 @@
 namespace weft::platforms {
 namespace {
 
-/// A trial in which no part of the work ends goes on for this many times as long.
+/// A trial in which too few parts of the work end goes on for this many times as long.
 constexpr double kLongestTrial = 7;
+/// Parts behind the first one that tell a pace: the first ones are not those that the run has most of.
+constexpr int kParts = 6;
 
 /// Thrown where enough is known.
 struct Enough {};
@@ -45,8 +47,9 @@ class Trial {
       }
       done_ = done;
       at_ = now;
+      ++parts_;
     }
-    if ((now >= seconds_ && has_pace()) || now >= kLongestTrial * seconds_) throw Enough();
+    if ((now >= seconds_ && parts_ > kParts) || now >= kLongestTrial * seconds_) throw Enough();
   }
 
   [[nodiscard]] Estimate result(bool ended, double received) const {
@@ -79,6 +82,7 @@ class Trial {
   double first_at_ = 0;
   double done_ = 0;
   double at_ = 0;
+  int parts_ = 0;  ///< that ended, as far as they were seen
 };
 
 }  // namespace

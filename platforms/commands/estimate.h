@@ -20,8 +20,8 @@ struct Estimate {
 };
 
 /// Runs the job, which has been built and started, for `trial_s` of processor time, and up to seven times as long where
-/// no part of its work has ended by then. `built_s` have gone before, and the job leaves nothing out: that it will is
-/// in its simulated_share(). The machine is then somewhere in its run. Throws what the run throws.
+/// few parts of its work have ended by then. `built_s` have gone before, and the job leaves nothing out: that it will
+/// is in its simulated_share(). The machine is then somewhere in its run. Throws what the run throws.
 [[nodiscard]] Estimate estimate(Machine& machine, const Job& job, double built_s, double trial_s);
 
 [[nodiscard]] nlohmann::ordered_json to_json(const Estimate& estimate);

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <deque>
 #include <filesystem>
 #include <map>
@@ -82,6 +83,14 @@ study::Study study_of(const EvaluateOptions& options) {
     if (std::find(taken.begin(), taken.end(), name) != taken.end()) {
       throw UsageError("--metric: expected another name than " + join(taken, ", ") + ", got " + in_quotes(name));
     }
+    if (const std::string alone = study::aggregate_of_one(text); !alone.empty()) {
+      throw UsageError("--metric: " + name + ": expected two values or more in min(), max(), sum() and avg(), got " +
+                       in_quotes(alone));
+    }
+    if (std::any_of(of.metrics.begin(), of.metrics.end(),
+                    [&name = name](const auto& known) { return known.first == name; })) {
+      throw UsageError("--metric: expected each name once, got " + in_quotes(name) + " again");
+    }
     of.metrics.emplace_back(name, study::Expression(text));
   }
   return of;
@@ -98,6 +107,7 @@ class Lines {
     char bytes[65536];
     const ssize_t count = ::read(STDIN_FILENO, bytes, sizeof bytes);
     if (count < 0 && errno == EINTR) return;
+    if (count < 0) throw UsageError(std::string("standard input: expected lines, got ") + std::strerror(errno));
     if (count <= 0) {
       ended_ = true;
       if (!text_.empty()) lines_.push_back(std::exchange(text_, ""));
@@ -147,6 +157,12 @@ class Server {
   }
 
  private:
+  struct Asked {
+    std::shared_ptr<const study::Study> of;
+    study::Point point;
+    std::size_t line;
+  };
+
   void ask(const std::string& line) {
     ++line_;
     const std::uint64_t id = asked_next_++;
@@ -161,15 +177,30 @@ class Server {
       const nlohmann::json given = parse_own_json(line, of.file);
       if (!given.is_object()) throw InputError(of.file, "", "an object of overrides, PATH: VALUE", got_text(given));
       study::Assignments values;
-      for (const auto& [path, value] : given.items()) values.emplace_back(path, value);
+      add_overrides(given, "", values);
       std::optional<study::Point> point = study::PointMaker(of).make(values);
       if (!point->error.empty()) throw UsageError(point->error);
       workers_.give(idle_.back(), id, point->task());
       idle_.pop_back();
-      asked_.emplace(id, Asked{std::move(shared), std::move(*point)});
+      asked_.emplace(id, Asked{std::move(shared), std::move(*point), line_});
     } catch (const std::exception& error) {
-      told_.emplace(id, ordered_json{{"error", error.what()}});
+      told_.emplace(id, ordered_json{{"error", with_line(line_, error.what())}});
     }
+  }
+
+  /// As a patch has them: what stands beside an object's members stays.
+  static void add_overrides(const nlohmann::json& given, const std::string& path, study::Assignments& values) {
+    if (!given.is_object()) {
+      values.emplace_back(path, given);
+      return;
+    }
+    for (const auto& [key, member] : given.items())
+      add_overrides(member, path.empty() ? key : path + "." + key, values);
+  }
+
+  static std::string with_line(std::size_t line, const std::string& error) {
+    const std::string place = "line " + std::to_string(line) + ": ";
+    return error.starts_with(place) ? error : place + error;
   }
 
   void take(double seconds) {
@@ -177,13 +208,14 @@ class Server {
     if (!taken) return;
     idle_.push_back(taken->worker);
     const auto asked = asked_.find(taken->answer.id);
-    told_.emplace(asked->first, told_of(asked->second.point, std::move(taken->answer)));
+    told_.emplace(asked->first, told_of(asked->second, std::move(taken->answer)));
     asked_.erase(asked);
   }
 
   /// Whatever it is, a question has an answer.
-  ordered_json told_of(const study::Point& point, study::Answer answer) {
+  ordered_json told_of(const Asked& asked, study::Answer answer) {
     try {
+      const study::Point& point = asked.point;
       if (answer.is_lost) answer.error = "its process was killed from outside";
       study::Metrics metrics(study_);
       study::Row row = study::row_of(point, std::move(answer), metrics);
@@ -191,13 +223,17 @@ class Server {
         if (!without_effect_.insert(field).second) continue;
         print_warnings({fmt::format("{}: {}: without effect: {}", point.study->file, field, why)});
       }
-      for (const auto& [metric, expected] : metrics.wrong()) {
-        row.error = "--metric: " + metric + ": expected " + expected;
-      }
-      if (!row.error.empty()) return {{"error", row.error}};
-      return study_.metrics.empty() ? row.result : row.metrics;
+      if (!row.error.empty()) return {{"error", with_line(asked.line, row.error)}};
+      if (study_.metrics.empty()) return row.result;
+      if (metrics.wrong().empty()) return row.metrics;
+      std::vector<std::string> wrong;
+      for (const auto& [metric, expected] : metrics.wrong()) wrong.push_back(metric + ": expected " + expected);
+      // The others are known.
+      ordered_json told = wrong.size() < study_.metrics.size() ? row.metrics : ordered_json::object();
+      told["error"] = "--metric: " + join(wrong, "; ");
+      return told;
     } catch (const std::exception& error) {
-      return {{"error", error.what()}};
+      return {{"error", with_line(asked.line, error.what())}};
     }
   }
 
@@ -212,10 +248,6 @@ class Server {
   study::Study study_;
   study::Workers& workers_;
   std::vector<std::size_t> idle_;
-  struct Asked {
-    std::shared_ptr<const study::Study> of;
-    study::Point point;
-  };
   std::map<std::uint64_t, Asked> asked_;
   std::map<std::uint64_t, ordered_json> told_;
   std::uint64_t asked_next_ = 0;

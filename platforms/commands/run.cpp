@@ -313,7 +313,7 @@ Command run_command(const Arguments& parent) {
   app.add_option("--trial", options->trial, "Seconds of processor time that --estimate runs for")
       .type_name("SECONDS")
       .shows_default()
-      .check(Within(0.1, 1e6));
+      .check(Within(0.5, 1e6));
   return {app, [options] { return run_traces(*options); }};
 }
 

@@ -13,7 +13,9 @@
 #include "platforms/commands/command.h"
 #include "platforms/config/text.h"
 #include "platforms/results/write_file.h"
+#include "platforms/study/expression/quantity_value.h"
 #include "platforms/study/points.h"
+#include "platforms/study/progress.h"
 #include "platforms/study/tables/study_page.h"
 #include "platforms/study/tables/tables.h"
 
@@ -77,21 +79,40 @@ study::Table top_of(study::Table table, const StudyOptions& options, std::size_t
   return table;
 }
 
-void print_table(ordered_json columns, ordered_json rows, ordered_json notes, std::size_t left_out) {
+/// What is true of all tables of a call.
+struct Said {
+  study::Unfinished unfinished;
+  std::vector<std::string> notes;
+
+  [[nodiscard]] std::vector<std::string> all() const {
+    std::vector<std::string> lines = notes;
+    if (!unfinished.text.empty()) lines.push_back("unfinished: " + unfinished.text);
+    return lines;
+  }
+  [[nodiscard]] std::string text() const {
+    std::string lines;
+    for (const std::string& line : all()) lines += line + "\n";
+    return lines;
+  }
+};
+
+void print_table(ordered_json columns, ordered_json rows, ordered_json notes, std::size_t left_out, const Said& said) {
   ordered_json told = {{"columns", std::move(columns)}, {"rows", std::move(rows)}, {"notes", std::move(notes)}};
   if (left_out > 0) told["rows_left_out"] = left_out;
+  for (const std::string& note : said.all()) told["notes"].push_back(note);
+  if (!said.unfinished.text.empty()) told["unfinished"] = said.unfinished.known;
   print_json(told);
 }
 
-void show(const std::vector<study::Row>& rows, const TableOf& table_of, const StudyOptions& options) {
+void show(const std::vector<study::Row>& rows, const TableOf& table_of, const StudyOptions& options, const Said& said) {
   std::size_t left_out = 0;
   const std::vector<int> steps = study::steps_of(rows);
   if (steps.size() <= 1) {
     const study::Table table = top_of(table_of(rows), options, left_out);
     if (options.json) {
-      print_table(table.columns, study::to_json(table), table.notes, left_out);
+      print_table(table.columns, study::to_json(table), table.notes, left_out, said);
     } else {
-      print(study::to_text(table, static_cast<std::size_t>(options.top)));
+      print(study::to_text(table, static_cast<std::size_t>(options.top)) + said.text());
     }
     return;
   }
@@ -114,9 +135,9 @@ void show(const std::vector<study::Row>& rows, const TableOf& table_of, const St
     for (const std::string& note : table.notes) notes.push_back(fmt::format("fidelity {}: {}", step, note));
   }
   if (options.json) {
-    print_table(std::move(columns), std::move(all), std::move(notes), left_out);
+    print_table(std::move(columns), std::move(all), std::move(notes), left_out, said);
   } else {
-    print(text);
+    print(text + said.text());
   }
 }
 
@@ -153,25 +174,46 @@ int show_point(study::Database& database, const StudyOptions& options) {
 }
 
 /// "s: 5 points, 0 of them failed; 2 points that the study no longer has are left out (--all shows them)"
-std::string headline(const std::string& name, const std::vector<study::Row>& rows, std::size_t left_out) {
+std::string headline(const std::string& name, const std::vector<study::Row>& rows, std::size_t left_out,
+                     const Said& said) {
   const auto failed = std::count_if(rows.begin(), rows.end(), [](const study::Row& row) { return !row.is_done; });
   std::string text = fmt::format("{}: {}, {} of them failed", name, counted(rows.size(), "point"), failed);
   if (left_out > 0) {
     text += fmt::format("; {} that the study no longer has {} left out (--all shows {})", counted(left_out, "point"),
                         left_out == 1 ? "is" : "are", left_out == 1 ? "it" : "them");
   }
-  return text + "\n\n";
+  return text + "\n" + said.text() + "\n";
+}
+
+/// A metric of which some point has a number: others are never best.
+study::Goal goal_of(const std::string& text, const std::string& action, const std::vector<study::Row>& rows,
+                    const study::About& about) {
+  if (std::none_of(rows.begin(), rows.end(), [](const study::Row& row) { return row.is_done; })) {
+    throw UsageError(fmt::format("{}: expected points that are done, got {}; --failed shows why", action,
+                                 rows.size() == 1 ? "one that failed" : fmt::format("{} that failed", rows.size())));
+  }
+  study::Goal goal = study::goal_of(text, action, study::metrics_of(rows), about);
+  bool has_texts = false;
+  for (const study::Row& row : rows) {
+    const ordered_json value = row.metrics.value(goal.metric, ordered_json());
+    if (study::number_of(nlohmann::json(value))) return goal;
+    has_texts = has_texts || value.is_string();
+  }
+  throw UsageError(fmt::format("{}: expected a metric with numbers, got {}, {}", action, in_quotes(goal.metric),
+                               has_texts ? "whose values are texts" : "of which no point has a value"));
 }
 
 /// Points, and what parameters do to each metric.
-void show_overview(const std::vector<study::Row>& rows, const StudyOptions& options, const study::About& about) {
-  show(rows, study::all_points, options);
+void show_overview(const std::vector<study::Row>& rows, const StudyOptions& options, const study::About& about,
+                   const Said& said) {
+  // A text has it above, once.
+  show(rows, study::all_points, options, options.json ? said : Said());
   if (options.json) return;
   for (const std::string& metric : study::metrics_of(rows)) {
     const auto of_metric = [&](const std::vector<study::Row>& some) { return study::sensitivity(some, metric, about); };
     if (of_metric(study::of_last_step(rows)).rows.empty()) continue;
     print("\n");
-    show(rows, of_metric, options);
+    show(rows, of_metric, options, Said());
   }
 }
 
@@ -186,7 +228,7 @@ std::string action_of(const Arguments& app) {
 }
 
 bool write_files(const StudyOptions& options, const std::vector<study::Row>& rows, const std::string& name,
-                 const study::About& about) {
+                 const study::About& about, const Said& said) {
   ResultFiles files;
   std::string told;
   if (!options.csv.empty()) {
@@ -196,11 +238,11 @@ bool write_files(const StudyOptions& options, const std::vector<study::Row>& row
   if (!options.html.empty()) {
     const std::string database = std::filesystem::path(options.database).filename().string();
     write_file(files.file("--html", options.html, ResultKind::kStudyPage),
-               study::study_page(name, database, rows, about));
+               study::study_page(name, database, rows, about, said.unfinished.text));
     told += "wrote " + options.html + "\n";
   }
   files.keep();
-  if (!options.json) print(told);
+  if (!options.json && !told.empty()) print(told + said.text());
   return !told.empty();
 }
 
@@ -210,53 +252,61 @@ int run(const StudyOptions& options, const Arguments& app) {
   const study::About about = study::about_of(database.about());
   std::size_t left_out = 0;
   std::vector<study::Row> rows;
+  Said said;
   if (action != "--point" || !options.csv.empty() || !options.html.empty()) {
     rows = rows_of(database, options.all, left_out);
-    if (!options.where.empty()) rows = study::those_where(std::move(rows), options.where, "--where");
+    said.unfinished = study::unfinished(database.progress(), rows);
+    study::judge(rows, about);
     if (!options.all_fidelities) rows = study::of_last_step(rows);
+    if (!options.where.empty()) {
+      study::Chosen chosen = study::those_where(std::move(rows), options.where, "--where", about);
+      rows = std::move(chosen.rows);
+      if (chosen.without_value > 0) {
+        said.notes.push_back("left out, without a value of --where: " + counted(chosen.without_value, "point"));
+      }
+    }
     rows = study::in_order(std::move(rows));
   }
-  const std::vector<std::string> metrics = study::metrics_of(rows);
   // What is wrong with what is asked for is found before a file is written.
   std::vector<study::Goal> goals;
-  if (action == "--best") goals = {study::goal_of(options.best, action, metrics, about)};
+  if (action == "--best") goals = {goal_of(options.best, action, rows, about)};
   if (action == "--pareto") {
-    for (const std::string& each : split(options.pareto)) goals.push_back(study::goal_of(each, action, metrics, about));
+    for (const std::string& each : split(options.pareto)) goals.push_back(goal_of(each, action, rows, about));
   }
-  if (action == "--sensitivity") goals = {study::goal_of(options.sensitivity, action, metrics, about)};
+  if (action == "--sensitivity") goals = {goal_of(options.sensitivity, action, rows, about)};
   if (action == "--group-by") {
     if (const std::string wrong = not_one_of(study::parameters_of(rows), options.group_by); !wrong.empty()) {
       throw UsageError(action + ": " + wrong);
     }
   }
-  const bool wrote = write_files(options, rows, database.study(), about);
+  const bool wrote = write_files(options, rows, database.study(), about, said);
   if (action == "--point") return show_point(database, options);
   if (action.empty() && wrote) return kDone;
   if (action == "--failed") {
     std::erase_if(rows, [](const study::Row& row) { return row.is_done; });
     if (rows.empty() && !options.json) {
-      print("no point failed\n");
+      print("no point failed\n" + said.text());
       return kDone;
     }
   }
   if (action == "--group-by") {
     show(
-        rows, [&](const auto& some) { return study::grouped(some, options.group_by); }, options);
+        rows, [&](const auto& some) { return study::grouped(some, options.group_by); }, options, said);
   } else if (action == "--best") {
     show(
         rows,
         [&](const auto& some) { return study::chosen_points(some, study::best_first(some, goals.front()), goals); },
-        options);
+        options, said);
   } else if (action == "--pareto") {
     show(
         rows, [&](const auto& some) { return study::chosen_points(some, study::pareto_front(some, goals), goals); },
-        options);
+        options, said);
   } else if (action == "--sensitivity") {
     show(
-        rows, [&](const auto& some) { return study::sensitivity(some, goals.front().metric, about); }, options);
+        rows, [&](const auto& some) { return study::sensitivity(some, goals.front().metric, about); }, options, said);
   } else {
-    if (!options.json) print(headline(database.study(), rows, left_out));
-    show_overview(rows, options, about);
+    if (!options.json) print(headline(database.study(), rows, left_out, said));
+    show_overview(rows, options, about, said);
   }
   return kDone;
 }
@@ -279,8 +329,9 @@ Command study_command(const Arguments& parent) {
   app.add_option("--sensitivity", options->sensitivity,
                  "Parameters, that first by which this metric changes most between points that differ in it alone")
       .type_name("METRIC");
-  app.add_option("--where", options->where,
-                 "Only points for which this expression over parameters and metrics holds: 'seed < 3 && us > 10'")
+  app.add_option(
+         "--where", options->where,
+         "Only points for which this expression over parameters and metrics holds: 'seed < 3 && us <= 1.05 * best(us)'")
       .type_name("EXPRESSION");
   app.add_flag("--failed", options->failed, "Only points that failed, with their errors");
   app.add_flag("--all", options->all, "Points that the study no longer has, too");

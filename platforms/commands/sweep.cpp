@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <thread>
 
 #include "platforms/cli/output.h"
@@ -18,6 +19,7 @@
 #include "platforms/study/dealer.h"
 #include "platforms/study/metric_check.h"
 #include "platforms/study/mpi/mpi_workers.h"
+#include "platforms/study/progress.h"
 #include "platforms/study/search/search.h"
 #include "platforms/study/tables/about.h"
 
@@ -80,6 +82,12 @@ Made make_points(const study::Study& of) {
                      fmt::format("none of {}", made.left_out));
   }
   return made;
+}
+
+std::size_t different(const std::vector<study::Point>& points) {
+  std::set<std::string> keys;
+  for (const study::Point& point : points) keys.insert(point.key);
+  return keys.size();
 }
 
 /// What is wrong with all points is said before any is simulated.
@@ -195,6 +203,18 @@ int tell_search(const study::Study& of, bool json) {
   return kDone;
 }
 
+/// A search asks for points that it had: "the search asked 1000 times for 55 points".
+std::string text_of_search(const study::Study& of, const study::Dealt& dealt) {
+  if (!of.search || of.search->method == study::SearchMethod::kGrid) return "";
+  std::string text = fmt::format("the search asked for {}", counted(dealt.asked, "point"));
+  if (of.fidelity.empty()) {
+    text += fmt::format(", of which {} are different", dealt.points);
+    const auto most = static_cast<std::size_t>(of.search->evaluations);
+    if (dealt.points < most) text += fmt::format("; it found no more, of at most {}", most);
+  }
+  return text + "\n";
+}
+
 int deal(const SweepOptions& options, const study::Study& of, study::Workers& workers) {
   if (of.search) study::check_search(of);
   const Made made = of.search ? Made() : make_points(of);
@@ -202,6 +222,8 @@ int deal(const SweepOptions& options, const study::Study& of, study::Workers& wo
   if (options.dry_run) return of.search ? tell_search(of, options.json) : list_points(made, options.json);
   const fs::path file =
       options.database.empty() ? fs::path(options.study).replace_extension(".db") : fs::path(options.database);
+  std::error_code ignored;  // The database says what cannot be written.
+  if (file.has_parent_path()) fs::create_directories(file.parent_path(), ignored);
   study::Database database(file.string(), study::Database::Access::kWrite, of.name);
   const ordered_json about = study::to_json(study::about(of));
   const bool is_changed = database.about() != about;
@@ -218,7 +240,13 @@ int deal(const SweepOptions& options, const study::Study& of, study::Workers& wo
     try {
       if (is_changed) dealer.renew_metrics();
       database.set_about(about);
-      dealt = of.search ? study::search(of, database, dealer) : dealer.run(made.points);
+      if (of.search) {
+        dealt = study::search(of, database, dealer);
+      } else {
+        database.set_progress(study::to_json(study::Progress{.points = different(made.points)}));
+        dealt = dealer.run(made.points);
+      }
+      database.set_progress(study::to_json(study::Progress{.points = std::nullopt, .is_done = true}));
     } catch (Interrupted& by) {
       by.kept = fmt::format("{} has {} of {}; the same command goes on from there", file.string(), dealt.ended(),
                             counted(dealt.points, "point"));
@@ -241,12 +269,14 @@ int deal(const SweepOptions& options, const study::Study& of, study::Workers& wo
                             {"equal", dealt.equal},
                             {"failed", dealt.failed},
                             {"left_out", made.left_out},
+                            {"asked", of.search ? ordered_json(dealt.asked) : ordered_json()},
                             {"without_effect", idle},
                             {"without_value", valueless}});
   } else {
     print(fmt::format("{}: {}, {} of them simulated now, {}{} failed now{}\n", of.name, counted(dealt.points, "point"),
                       dealt.done, dealt.equal > 0 ? fmt::format("{} equal to others, ", dealt.equal) : "", dealt.failed,
                       made.left_out > 0 ? fmt::format("; constraints leave out {}", made.left_out) : ""));
+    print(text_of_search(of, dealt));
     print_failures(database);
     print(idle_text);
     print(fmt::format("wrote {}; weft study {} shows it\n", file.string(), file.string()));

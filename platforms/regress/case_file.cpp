@@ -64,6 +64,8 @@ class CaseReader {
   void read_simulation() {
     CaseFields fields;
     root_.read(fields);
+    // Those that are not given too: a message of what is unknown lists all.
+    for (const study::StudyMember& member : case_members()) static_cast<void>(root_.child(member.name));
     study::Study& study = case_.study;
     study.file = case_.file;
     study.name = case_.name;
@@ -113,6 +115,7 @@ class CaseReader {
           read_allowed(tolerance, case_.study.metrics.back().second.text(), root_.child("tolerance")));
       return;
     }
+    static_cast<void>(node.child("tolerance"));
     if (!node.has("path")) node.child("path").fail("a path in summary.json, or an expression");
     case_.study.metrics.emplace_back(name, study::read_expression(node.child("path")));
     case_.allowed.push_back(read_allowed(node.get("tolerance", tolerance), case_.study.metrics.back().second.text(),

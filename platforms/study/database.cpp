@@ -57,6 +57,9 @@ constexpr const char* kShortColumns =
     "key, status, parameters, task, NULL, NULL, NULL, metrics, error, digest, version, wall_s, user_s, peak_bytes, "
     "run, current";
 
+/// A member of study.about: what changes while a sweep runs.
+constexpr const char* kProgress = "progress";
+
 /// The process that holds the lock, as the kernel lists them: "process 123 (weft sweep s.json)".
 std::string holder_of(int file) {
   struct stat status {};
@@ -132,7 +135,7 @@ class Database::Statement {
 };
 
 Database::Database(std::string file, Access access, const std::string& study) : file_(std::move(file)) {
-  const bool writes = access == Access::kWrite;
+  const bool writes = writes_ = access == Access::kWrite;
   std::error_code ignored;
   if (!writes && !fs::exists(file_, ignored)) {
     throw UsageError(file_ + ": expected a database of weft sweep, got no such file");
@@ -160,6 +163,11 @@ Database::Database(std::string file, Access access, const std::string& study) : 
       is_empty = tables.integer(0) == 0;
     }
     if (is_empty && writes) make(study);
+    if (is_empty && !writes) {
+      throw UsageError(file_ + ": expected a database of weft sweep, got " +
+                       (fs::file_size(file_, ignored) == 0 ? "an empty file" : "one without a table") +
+                       ", which weft sweep would fill");
+    }
     check(study);
     // A power failure may undo the last points; a program that is killed undoes none.
     if (writes) execute("PRAGMA synchronous=NORMAL");
@@ -176,19 +184,20 @@ Database::~Database() {
 }
 
 void Database::fail() const {
+  const std::string stored = writes_ ? "; the points that are done so far are stored" : "";
   const int code = sqlite3_errcode(handle_) & 0xff;
   if (code == SQLITE_NOTADB) {
     throw UsageError(file_ + ": expected a database of weft sweep, got a file of another kind");
   }
   if (code == SQLITE_FULL) {
-    throw DatabaseError(file_ + ": the disk is full; the points that are done so far are stored");
+    throw DatabaseError(file_ + ": the disk is full" + stored);
   }
   if (code == SQLITE_BUSY) {
-    throw DatabaseError(file_ + ": another program has it locked for more than " + std::to_string(kBusySeconds) +
-                        " s; the points that are done so far are stored");
+    throw DatabaseError(file_ + ": another program has it locked for more than " + std::to_string(kBusySeconds) + " s" +
+                        stored);
   }
   if (code == SQLITE_IOERR) {
-    throw DatabaseError(file_ + ": cannot be written: disk I/O error; the points that are done so far are stored");
+    throw DatabaseError(file_ + ": cannot be " + (writes_ ? "written" : "read") + ": disk I/O error" + stored);
   }
   throw DatabaseError(file_ + ": " + sqlite3_errmsg(handle_));
 }
@@ -417,7 +426,21 @@ void Database::set_about(const ordered_json& about) {
 
 ordered_json Database::about() {
   Statement statement(*this, "SELECT about FROM study");
-  return statement.step() ? statement.json(0) : ordered_json();
+  ordered_json about = statement.step() ? statement.json(0) : ordered_json();
+  if (about.is_object()) about.erase(kProgress);
+  return about;
+}
+
+void Database::set_progress(const ordered_json& progress) {
+  ordered_json stored = about();
+  stored[kProgress] = progress;
+  set_about(stored);
+}
+
+ordered_json Database::progress() {
+  Statement statement(*this, "SELECT about FROM study");
+  const ordered_json about = statement.step() ? statement.json(0) : ordered_json();
+  return about.is_object() ? about.value(kProgress, ordered_json()) : ordered_json();
 }
 
 }  // namespace weft::study

@@ -29,6 +29,7 @@ struct Row {
   std::string run;         ///< what is simulated: points of one run have equal results
   bool is_current = true;  ///< of the study as the last sweep has read it
   bool is_done = false;
+  bool is_fit = true;  ///< it meets what the study requires; not stored: tables are made of what About says
   nlohmann::ordered_json values = nlohmann::ordered_json::object();  ///< of axes and what is derived
   nlohmann::ordered_json task;                                       ///< to do it again
   nlohmann::ordered_json configuration;                              ///< config.json; null of one that failed
@@ -91,6 +92,9 @@ class Database {
   /// What the tables of a study are made by, beside its points (tables/about.h); null in a new database.
   void set_about(const nlohmann::ordered_json& about);
   [[nodiscard]] nlohmann::ordered_json about();
+  /// How far the sweep has come (progress.h); null until it is set after set_about(), with which the last one ends.
+  void set_progress(const nlohmann::ordered_json& progress);
+  [[nodiscard]] nlohmann::ordered_json progress();
 
  private:
   class Statement;
@@ -105,6 +109,7 @@ class Database {
   std::string file_;
   std::string study_;
   int lock_ = -1;
+  bool writes_ = false;
   sqlite3* handle_ = nullptr;
   std::string base_id_;
   std::map<std::string, nlohmann::ordered_json> bases_;

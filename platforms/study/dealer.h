@@ -27,6 +27,7 @@ struct Dealt {
   std::size_t done = 0;    ///< simulated now
   std::size_t equal = 0;   ///< that took the result of a point whose machine and workload are equal
   std::size_t failed = 0;  ///< now, with an error
+  std::size_t asked = 0;   ///< points that a search has asked for, those that it had before too
   double share = 0;        ///< of the work that is to be done now
 
   [[nodiscard]] std::size_t ended() const { return before + done + equal + failed; }

@@ -133,7 +133,15 @@ class MetricCheck {
     return results_ && results_->contains(keys.front()) && !given_.contains(keys.front()) &&
            std::all_of(keys.front().begin(), keys.front().end(),
                        [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; }) &&
-           !has_operator(keys);
+           !has_operator(keys) && !is_sum_of_rows(keys);
+  }
+  /// Names of rows are known: what has other characters than a name is an expression, as "rows.1.time_us -
+  /// rows.0.time_us".
+  static bool is_sum_of_rows(const std::vector<std::string>& keys) {
+    return keys.front() == "rows" && std::any_of(keys.begin(), keys.end(), [](const std::string& key) {
+             return key != "*" && !std::all_of(key.begin(), key.end(),
+                                               [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
+           });
   }
   static bool has_operator(const std::vector<std::string>& keys) {
     return std::any_of(keys.begin(), keys.end(), [](const std::string& key) {
@@ -243,6 +251,10 @@ void check_points(const Study& study, const std::vector<Point>& points, const Me
   for (std::size_t i = 0; i < points.size(); i += every) {
     const Point& point = points[i];
     std::optional<ReadTask> task;
+    if (point.is_undefined) {
+      if (!first) first = std::make_exception_ptr(platforms::UsageError(point.error));
+      continue;
+    }
     try {
       task.emplace(point.task());
       task->check();

@@ -155,6 +155,7 @@ class PointMaker::Making {
 
   std::optional<Point> point() {
     for (const auto& [path, expression] : study_.derived) derive(path);
+    if (!undefined_.empty()) return undefined();
     if (!derived_.empty()) {
       // What was read so far is without what is derived.
       point_.values.insert(point_.values.end(), derived_.begin(), derived_.end());
@@ -165,6 +166,7 @@ class PointMaker::Making {
     for (std::size_t i = 0; i < study_.constraints.size(); ++i) {
       const std::string place = "constraints." + std::to_string(i);
       const std::optional<double> met = value_of(study_.constraints[i], place);
+      if (!undefined_.empty()) return undefined();
       if (met && *met == 0) return std::nullopt;
     }
     Known& known = this->known();
@@ -245,19 +247,60 @@ class PointMaker::Making {
     if (!study_.is_own(path) && !path.starts_with(kCollective) && known().error.empty()) {
       example = field(path).value_or(json());
     }
-    json value = value_like(example, number);
+    json value = 0;
+    try {
+      value = value_like(example, number);
+    } catch (const std::exception&) {
+      undefine(place, "a value that the field can have, got " + fmt::format("{:g}", number), found->second, {});
+    }
     derived_.emplace_back(path, value);
     return value;
   }
 
   std::optional<double> value_of(const Expression& expression, const std::string& place) {
+    Assignments used;
     try {
-      const double value = expression.value([this](const std::string& name) { return find(name); });
-      if (!known().error.empty()) return std::nullopt;
-      return value;
+      const double value = expression.value([&](const std::string& name) {
+        const std::optional<json> found = find(name);
+        if (!found) throw ExpressionError("an axis, a value or a field of the platform, got " + unknown(name));
+        used.emplace_back(name, *found);
+        return found;
+      });
+      if (!known().error.empty() || !undefined_.empty()) return std::nullopt;
+      if (std::isfinite(value)) return value;
+      undefine(place, "a finite number, got " + std::string(std::isnan(value) ? "nan" : "inf"), expression, used);
+      return std::nullopt;
     } catch (const ExpressionError& error) {
       throw InputError(study_.file, place, error.what(), "");
     }
+  }
+
+  [[nodiscard]] std::string unknown(const std::string& name) const {
+    const bool is_metric = std::any_of(study_.metrics.begin(), study_.metrics.end(),
+                                       [&name](const auto& metric) { return metric.first == name; });
+    return platforms::in_quotes(name) +
+           (is_metric ? ", a metric, which is known after the simulation; require has expressions over metrics" : "");
+  }
+
+  /// The point fails for want of this value, and others go on.
+  void undefine(const std::string& place, const std::string& what, const Expression& expression,
+                const Assignments& used) {
+    if (!undefined_.empty()) return;
+    std::string given;
+    for (const auto& [name, value] : used) given += (given.empty() ? " with " : ", ") + name + " " + value.dump();
+    undefined_ =
+        InputError(study_.file, place, what + " of " + platforms::in_quotes(expression.text()) + given, "").what();
+  }
+  Point undefined() {
+    point_.error = undefined_;
+    point_.is_undefined = true;
+    if (maker_.step_) point_.values.emplace_back(kFidelity, *maker_.step_);
+    json values = json::object();
+    for (const auto& [name, value] : point_.values) values[name] = value;
+    point_.run = hash_of(key_of_unreadable(task_) + values.dump() + undefined_);
+    point_.key = point_.run;
+    point_.size = 1;
+    return std::move(point_);
   }
 
   /// Of points that differ in own values alone, metrics differ; platforms of other names may be equal, and nobody may
@@ -278,6 +321,7 @@ class PointMaker::Making {
   std::map<std::string, json> given_;
   Assignments derived_;
   std::set<std::string> under_way_;
+  std::string undefined_;  ///< what has no value
   Known own_known_;
   Known* known_ = nullptr;
   std::unique_ptr<ReadTask> read_;

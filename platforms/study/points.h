@@ -16,10 +16,11 @@ namespace weft::study {
 /// in it, nor the platform as it was read. It must not outlive its study.
 struct Point {
   std::string key;
-  std::string run;     ///< of what is simulated: equal for points that differ in names and own values alone
-  Assignments values;  ///< of axes and what is derived from them, own values too
-  std::string error;   ///< why it cannot be read
-  double size = 0;     ///< about in proportion to the time that it takes: longer ones are larger
+  std::string run;            ///< of what is simulated: equal for points that differ in names and own values alone
+  Assignments values;         ///< of axes and what is derived from them, own values too
+  std::string error;          ///< why it cannot be read
+  bool is_undefined = false;  ///< it has an error since an expression of the study has no value at it
+  double size = 0;            ///< about in proportion to the time that it takes: longer ones are larger
   const Study* study = nullptr;
   std::shared_ptr<const Assignments> more;  ///< overrides that a step of fidelity has; null if there are none
 

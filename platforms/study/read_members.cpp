@@ -28,12 +28,17 @@ std::vector<std::pair<std::string, Node>> Order::members(const Node& node,
 Expression read_expression(const Node& node) {
   if (node.raw().is_number()) return Expression(node.raw().dump());
   if (!node.is_string()) node.fail("an expression in quotes");
-  return Expression(node.raw().get<std::string>());
+  const auto& text = node.raw().get_ref<const std::string&>();
+  if (const std::string alone = aggregate_of_one(text); !alone.empty()) {
+    node.fail("two values or more in min(), max(), sum() and avg(), since an expression is of one point alone",
+              platforms::in_quotes(alone));
+  }
+  return Expression(text);
 }
 
 const std::vector<std::string>& reserved_names() {
-  static const std::vector<std::string> kNames = {"key",    "status", "error",      "digest",  "version", "wall_s",
-                                                  "user_s", "points", "peak_bytes", "current", "fidelity"};
+  static const std::vector<std::string> kNames = {"key",    "status", "error",      "digest",  "version",  "wall_s",
+                                                  "user_s", "points", "peak_bytes", "current", "fidelity", "require"};
   return kNames;
 }
 

@@ -51,6 +51,7 @@ void read_span(const Node& node, bool samples, Axis& axis) {
   }
   const double first = number_at(node.child("from"));
   const double last = number_at(node.child("to"));
+  if (!are_alike(from, to)) node.child("to").fail("a quantity of the same kind as from, " + from.dump());
   if (!(first < last)) node.child("to").fail("more than from, " + from.dump());
   const bool log = node.get<bool>("log", false);
   if (log && first <= 0) node.child("from").fail("more than 0, since log is true");
@@ -97,6 +98,8 @@ class Reader {
 
   void read() {
     root_.read(static_cast<StudyFields&>(study_));
+    // Those that are not given too: a message of what is unknown lists all.
+    for (const StudyMember& member : study_members()) static_cast<void>(root_.child(member.name));
     if (study_.name.empty()) study_.name = fs::path(study_.file).stem().string();
     if (root_.has("collective")) {
       if (!root_.child("collective").is_object()) root_.child("collective").fail("an object with op and bytes");
@@ -124,6 +127,7 @@ class Reader {
     }
     if (study_.metrics.empty())
       root_.child("metrics").fail("an object with a metric or more, NAME: PATH of summary.json");
+    read_requirements();
     read_search();
     read_fidelity();
     check_platform();
@@ -194,6 +198,22 @@ class Reader {
     study_.samplings.push_back(std::move(sampling));
   }
 
+  void read_requirements() {
+    std::vector<std::string> known(claimed_.begin(), claimed_.end());
+    for (const auto& [name, expression] : study_.metrics) known.push_back(name);
+    for (const Node& node : root_.child("require").elements()) {
+      study_.require.push_back(read_expression(node));
+      try {
+        for (const std::string& name : study_.require.back().names()) {
+          if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+          node.fail("a metric, an axis or a value of the study", platforms::in_quotes(name));
+        }
+      } catch (const ExpressionError& error) {
+        node.fail(error.what(), "");
+      }
+    }
+  }
+
   void read_search() {
     if (!root_.has("search")) return;
     const Node node = root_.child("search");
@@ -247,6 +267,7 @@ class Reader {
     const std::vector<Node> nodes = root_.child("fidelity").elements();
     for (std::size_t i = 0; i < nodes.size(); ++i) {
       Fidelity step;
+      static_cast<void>(nodes[i].child("set"));
       if (nodes[i].has("set")) {
         for (auto& [path, node] : order_.members(nodes[i].child("set"), {"fidelity", std::to_string(i), "set"})) {
           if (claimed_.count(path) != 0) node.fail("a path whose values nothing else of the study gives");
@@ -292,6 +313,9 @@ const std::vector<StudyMember>& study_members() {
       {"values", "object", "NAME: a number, a quantity, or what an axis can have; for expressions alone"},
       {"derived", "object", "PATH: an expression; what follows from other values, as an override"},
       {"constraints", "list of expressions", "Points for which one of them is 0 are left out"},
+      {"require", "list of expressions",
+       "Over metrics, axes and values: a point for which one of them is 0 is simulated and shown, but it is never the "
+       "best and on no front"},
       {"metrics", "object", "NAME: a path in summary.json, or an expression over such paths, values and metrics"},
       {"search", "object", "Look for the best points, in place of running all"},
       {"fidelity", "list of objects",

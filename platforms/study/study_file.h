@@ -66,7 +66,7 @@ struct SearchFields {
     visit("method", method,
           "sga, de and annealing for one metric; nsga2 and moead for several; auto: sga for one, nsga2 for several; "
           "grid takes all points, for fidelity");
-    visit("evaluations", evaluations, "Points at the most", Range{1, 1'000'000'000});
+    visit("evaluations", evaluations, "Different points at the most", Range{1, 1'000'000'000});
     visit("population", population, "Points of a generation: those that can run at the same time", Range{4, 1'000'000});
     visit("seed", seed, "Of the search");
   }
@@ -140,6 +140,7 @@ struct Study : StudyFields {
   Assignments constants;                ///< own values
   Expressions derived;
   std::vector<Expression> constraints;
+  std::vector<Expression> require;  ///< over metrics, axes and values
   Expressions metrics;
   std::optional<Search> search;
   std::vector<Fidelity> fidelity;

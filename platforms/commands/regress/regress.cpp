@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -170,6 +171,14 @@ class CaseRunner {
 };
 
 /// Golden values of cases that came to a result, which pass then. Says what changes, in text and JSON.
+/// The mark of byte order that a file begins with, which its text is read without.
+std::string mark_of(const std::string& file) {
+  constexpr std::string_view kMark = "\xef\xbb\xbf";
+  std::string begin(kMark.size(), '\0');
+  std::ifstream(file, std::ios::binary).read(begin.data(), static_cast<std::streamsize>(begin.size()));
+  return begin == kMark ? begin : "";
+}
+
 ordered_json update(const std::vector<Case>& cases, std::vector<CaseResult>& results, std::string& text) {
   ordered_json updated = ordered_json::array();
   for (std::size_t i = 0; i < cases.size(); ++i) {
@@ -178,7 +187,7 @@ ordered_json update(const std::vector<Case>& cases, std::vector<CaseResult>& res
     const std::string changes = regress::changes_text(cases[i].golden, golden);
     regress::take_as_golden(results[i]);
     if (changes.empty()) continue;
-    write_file(cases[i].file, regress::with_golden(cases[i].text, golden));
+    write_file(cases[i].file, mark_of(cases[i].file) + regress::with_golden(cases[i].text, golden));
     text += "updated " + cases[i].file + "\n" + changes;
     updated.push_back({{"file", cases[i].file}, {"before", cases[i].golden}, {"golden", golden}});
   }

@@ -88,6 +88,12 @@ double mean(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
+/// The rate of the mean time, which a mean of rates is not.
+double mean_rate(const std::vector<double>& rates, const std::vector<double>& times) {
+  const double time = std::accumulate(times.begin(), times.end(), 0.0);
+  return time > 0 ? std::inner_product(rates.begin(), rates.end(), times.begin(), 0.0) / time : mean(rates);
+}
+
 ordered_json limit_of(const ordered_json& why, const ordered_json& values, std::size_t row, std::size_t rows) {
   std::map<const Resource*, std::int64_t> sums;
   std::int64_t all = 0;
@@ -231,7 +237,7 @@ ordered_json Measured::beside(const std::vector<CollectiveResult>& results, cons
         {"measured_us", measured},
         {"simulated_us", to_us(results[i].time)},
         {"error", error},
-        {"measured_busbw", mean(size.busbw)},
+        {"measured_busbw", mean_rate(size.busbw, size.time_us)},
         {"simulated_busbw", results[i].busbw_GBps},
         {"in_place_us", size.in_place_us.empty() ? ordered_json() : ordered_json(mean(size.in_place_us))},
         {"times", size.time_us.size()},

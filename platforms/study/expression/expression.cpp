@@ -92,6 +92,7 @@ struct Variables {
 
 double Expression::value(const Lookup& lookup) const {
   Variables variables{lookup, {}, {}};
+  const std::string read = expanded(compared(text_, lookup), lookup);
   try {
     mu::Parser parser;
     parser.DefineNameChars(kNameCharacters);
@@ -101,7 +102,7 @@ double Expression::value(const Lookup& lookup) const {
     parser.DefineFun("mod", [](double x, double y) { return std::fmod(x, y); });
     parser.DefineInfixOprt("!", [](double x) { return x == 0 ? 1.0 : 0.0; });
     parser.SetVarFactory(&Variables::add, &variables);
-    parser.SetExpr(expanded(compared(text_, lookup), lookup));
+    parser.SetExpr(read);
     const double value = parser.Eval();
     if (!variables.wrong.empty()) throw ExpressionError(variables.wrong);
     if (parser.GetNumResults() > 1) {
@@ -111,8 +112,28 @@ double Expression::value(const Lookup& lookup) const {
     return value;
   } catch (const mu::Parser::exception_type& error) {
     if (!variables.wrong.empty()) throw ExpressionError(variables.wrong);
-    throw ExpressionError("an expression, got " + platforms::in_quotes(text_) + ": " + error.GetMsg());
+    throw ExpressionError("an expression, got " + platforms::in_quotes(text_) +
+                          // Positions in the message are those of what the parser has read.
+                          (read == text_ ? "" : ", read as " + platforms::in_quotes(read)) + ": " + error.GetMsg());
   }
+}
+
+std::string aggregate_of_one(const std::string& text) {
+  static const std::regex kCall(R"re(\b(min|max|sum|avg)\s*\()re");
+  for (std::sregex_iterator each(text.begin(), text.end(), kCall), end; each != end; ++each) {
+    const auto from = static_cast<std::size_t>(each->position());
+    int depth = 0;
+    bool has_more = false;
+    for (std::size_t i = from + static_cast<std::size_t>(each->length()) - 1; i < text.size(); ++i) {
+      if (text[i] == '(') ++depth;
+      if (text[i] == ',' && depth == 1) has_more = true;
+      if (text[i] != ')' || --depth > 0) continue;
+      const std::string call = text.substr(from, i + 1 - from);
+      if (!has_more && call.find(".*") == std::string::npos) return call;
+      break;
+    }
+  }
+  return "";
 }
 
 std::vector<std::string> Expression::names() const {

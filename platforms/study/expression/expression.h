@@ -38,4 +38,8 @@ class Expression {
   std::string text_;
 };
 
+/// A call of min, max, sum or avg in it that has one number alone, "min(us)", which is that number; empty if there is
+/// none. A name with `*` has several.
+[[nodiscard]] std::string aggregate_of_one(const std::string& text);
+
 }  // namespace weft::study

@@ -68,6 +68,14 @@ std::optional<double> number_of(const json& value) {
   return std::nullopt;
 }
 
+bool are_alike(const json& one, const json& other) {
+  const Kind* const first = kind_of(one);
+  const Kind* const second = kind_of(other);
+  if (first == second) return true;
+  const Kind* const only = first == nullptr ? second : second == nullptr ? first : nullptr;
+  return only != nullptr && only->is_binary;
+}
+
 json value_like(const json& example, double number) {
   if (const Kind* const kind = kind_of(example)) return kind->write(number);
   if (example.is_boolean()) return number != 0;

@@ -11,6 +11,10 @@ namespace weft::study {
 /// which is a second, a byte, a bit per second, a hertz, an operation per second, a joule or a watt. None for others.
 [[nodiscard]] std::optional<double> number_of(const nlohmann::json& value);
 
+/// Whether two values can be the ends of a range: numbers, or quantities of one kind. A number of bytes may stand
+/// beside a size.
+[[nodiscard]] bool are_alike(const nlohmann::json& one, const nlohmann::json& other);
+
 /// The number as a field would have it whose value is `example`: a quantity of the same kind, or a number, which is an
 /// integer where it is whole.
 [[nodiscard]] nlohmann::json value_like(const nlohmann::json& example, double number);

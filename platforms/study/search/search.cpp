@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/study/search/search.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <set>
+#include <unordered_map>
 
+#include "hw/core/random.h"
 #include "platforms/config/input_error.h"
 #include "platforms/study/expression/quantity_value.h"
 #include "platforms/study/module.h"
+#include "platforms/study/progress.h"
+#include "platforms/study/require.h"
 #include "platforms/study/search/engine.h"
+#include "platforms/study/search/ranks.h"
 
 namespace weft::study {
 
@@ -20,8 +26,15 @@ namespace {
 /// What stands for a point that failed or that a constraint leaves out: worse than all, and finite, as distances of
 /// points are computed of it.
 constexpr double kWorst = 1e30;
-/// Generations that find nothing new, after which a search ends.
+/// For each requirement that a point does not meet.
+constexpr double kUnfit = 1e24;
+/// Generations that find nothing new, after which a search begins anew with other random numbers. It ends when a new
+/// beginning finds nothing either.
 constexpr int kIdleGenerations = 20;
+/// Points of a search that are tried before it begins, until one of them meets the constraints.
+constexpr int kTriesOfConstraints = 1000;
+/// Between the seeds of two beginnings, since each generation takes one.
+constexpr std::uint64_t kSeedsOfOne = 1'000'003;
 
 /// As many points were evaluated as were asked for.
 struct Enough {};
@@ -49,6 +62,14 @@ class Space {
     std::vector<std::size_t> counts;
     for (const Together& each : integers_) counts.push_back(each.count);
     return counts;
+  }
+
+  /// Of all values together; none where some are without steps.
+  [[nodiscard]] std::optional<double> size() const {
+    if (!continuous_.empty()) return std::nullopt;
+    double size = 1;
+    for (const Together& each : integers_) size *= static_cast<double>(each.count);
+    return size;
   }
 
   [[nodiscard]] Assignments values(const std::vector<double>& variables) const {
@@ -93,10 +114,24 @@ class Step {
       : study_(study),
         database_(database),
         dealer_(dealer),
-        maker_(fidelity == nullptr ? PointMaker(study) : PointMaker(study, fidelity->set, index)) {}
+        index_(index),
+        maker_(fidelity == nullptr ? PointMaker(study) : PointMaker(study, fidelity->set, index)) {
+    for (const auto& [name, value] : study.constants) constants_[name] = value;
+  }
 
   [[nodiscard]] const Dealt& dealt() const { return dealt_; }
   [[nodiscard]] std::size_t evaluated() const { return seen_.size(); }
+  /// Values that were asked for, different ones, and how often in all.
+  [[nodiscard]] std::size_t different() const { return made_.size(); }
+  [[nodiscard]] std::size_t asked() const { return asked_; }
+
+  /// Says what is to come: so many points, or as many as a search asks for.
+  void begin(std::optional<std::size_t> points) {
+    database_.set_progress(to_json(Progress{.points = points,
+                                            .step = index_,
+                                            .steps = study_.fidelity.size(),
+                                            .evaluations = static_cast<std::size_t>(study_.search->evaluations)}));
+  }
 
   /// Costs of all of them, none of which is left out for want of evaluations but those that nobody has seen. Whether
   /// all were evaluated is in the second.
@@ -105,7 +140,8 @@ class Step {
     std::vector<Point> wanted;
     bool are_all = true;
     for (const Assignments& values : all) {
-      std::optional<Point>& point = points.emplace_back(maker_.make(values));
+      ++asked_;
+      std::optional<Point>& point = points.emplace_back(made(values));
       if (!point || seen_.count(point->key) != 0) continue;
       if (seen_.size() >= most) {
         are_all = false;
@@ -116,6 +152,7 @@ class Step {
       found_.push_back(values);
       wanted.push_back(*point);
     }
+    if (most == SIZE_MAX) begin(wanted.size());
     if (!wanted.empty()) add(dealer_.run(wanted));
     std::vector<std::vector<double>> costs;
     for (const std::optional<Point>& point : points) costs.push_back(cost(point));
@@ -125,36 +162,42 @@ class Step {
   /// The best of all that were evaluated, so many of them.
   std::vector<Assignments> best(double share) {
     std::vector<std::vector<double>> all;
-    for (const Assignments& values : found_) all.push_back(cost(maker_.make(values)));
-    const std::vector<std::size_t> rank = ranks(all);
-    std::vector<std::size_t> order(found_.size());
-    std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-      return rank[a] != rank[b] ? rank[a] < rank[b] : all[a] < all[b];
-    });
-    const auto kept = static_cast<std::size_t>(std::ceil(share * static_cast<double>(order.size())));
+    for (const Assignments& values : found_) all.push_back(cost(made(values)));
+    const auto kept = static_cast<std::size_t>(std::ceil(share * static_cast<double>(all.size())));
     std::vector<Assignments> best;
-    for (std::size_t i = 0; i < std::max<std::size_t>(kept, 1) && i < order.size(); ++i) {
-      best.push_back(found_[order[i]]);
-    }
+    for (const std::size_t i : survivors(all, std::max<std::size_t>(kept, 1))) best.push_back(found_[i]);
     return best;
   }
 
  private:
+  /// Searches ask for the same again and again.
+  const std::optional<Point>& made(const Assignments& values) {
+    std::string text;
+    for (const auto& [path, value] : values) text += value.dump() + ' ';
+    const auto [at, is_new] = made_.try_emplace(std::move(text));
+    if (is_new) at->second = maker_.make(values);
+    return at->second;
+  }
+
   void add(const Dealt& more) { dealt_.add(more); }
 
   [[nodiscard]] std::vector<double> cost(const std::optional<Point>& point) {
     const Search& search = *study_.search;
     std::vector<double> costs(search.minimise.size() + search.maximise.size(), kWorst);
     if (!point) return costs;
-    const std::optional<Row> row = database_.find(point->key);
+    const std::optional<Row> row = database_.find_short(point->key);
     if (!row || !row->is_done) return costs;
+    // Worse than all that meet what is required, and the better the more of it is met.
+    if (const std::size_t missing = unmet(*row, study_.require, constants_); missing > 0) {
+      return std::vector<double>(costs.size(), kUnfit * static_cast<double>(missing));
+    }
     std::size_t i = 0;
     for (const auto* const names : {&search.minimise, &search.maximise}) {
       for (const std::string& name : *names) {
         const std::optional<double> number = number_of(json(row->metrics.value(name, nlohmann::ordered_json())));
-        if (number) costs[i] = names == &search.minimise ? *number : -*number;
-        ++i;
+        // A point without one of them is on no front, however good it is in the others.
+        if (!number) return std::vector<double>(costs.size(), kWorst);
+        costs[i++] = names == &search.minimise ? *number : -*number;
       }
     }
     return costs;
@@ -163,9 +206,13 @@ class Step {
   const Study& study_;
   Database& database_;
   Dealer& dealer_;
+  std::size_t index_;
   PointMaker maker_;
+  std::unordered_map<std::string, std::optional<Point>> made_;  ///< by their values
+  std::size_t asked_ = 0;
   std::set<std::string> seen_;
   std::vector<Assignments> found_;  ///< of those, in the order in which they came
+  nlohmann::ordered_json constants_ = nlohmann::ordered_json::object();
   Dealt dealt_;
 };
 
@@ -190,9 +237,11 @@ void look(const Study& study, Step& step) {
   const Search& search = *study.search;
   const EngineFunction engine = engine_of(study);
   const Space space(study);
+  step.begin(std::nullopt);
   const auto most = static_cast<std::size_t>(search.evaluations);
   std::size_t before = 0;
   int idle = 0;
+  const auto is_whole = [&] { return space.size() && static_cast<double>(step.different()) >= *space.size(); };
   EngineTask task;
   task.method = name_of(search.method);
   task.continuous = space.continuous();
@@ -211,10 +260,16 @@ void look(const Study& study, Step& step) {
   task.goes_on = [&] {
     idle = step.evaluated() == before ? idle + 1 : 0;
     before = step.evaluated();
-    return step.evaluated() < most && idle < kIdleGenerations;
+    return step.evaluated() < most && idle < kIdleGenerations && !is_whole();
   };
   try {
-    engine(task);
+    for (std::size_t at_start = SIZE_MAX; at_start != step.evaluated();) {
+      at_start = step.evaluated();
+      engine(task);
+      if (step.evaluated() >= most || is_whole()) return;
+      task.seed += kSeedsOfOne;
+      idle = 0;
+    }
   } catch (const Enough&) {
     return;
   }
@@ -222,35 +277,35 @@ void look(const Study& study, Step& step) {
 
 }  // namespace
 
-std::vector<std::size_t> ranks(const std::vector<std::vector<double>>& costs) {
-  const auto dominates = [](const std::vector<double>& a, const std::vector<double>& b) {
-    bool is_better = false;
-    for (std::size_t i = 0; i < a.size(); ++i) {
-      if (a[i] > b[i]) return false;
-      is_better = is_better || a[i] < b[i];
-    }
-    return is_better;
-  };
-  std::vector<std::size_t> rank(costs.size(), SIZE_MAX);
-  std::size_t left = costs.size();
-  for (std::size_t at = 0; left > 0; ++at) {
-    std::vector<std::size_t> front;
-    for (std::size_t i = 0; i < costs.size(); ++i) {
-      if (rank[i] != SIZE_MAX) continue;
-      bool is_dominated = false;
-      for (std::size_t j = 0; j < costs.size() && !is_dominated; ++j) {
-        is_dominated = rank[j] == SIZE_MAX && dominates(costs[j], costs[i]);
-      }
-      if (!is_dominated) front.push_back(i);
-    }
-    for (const std::size_t i : front) rank[i] = at;
-    left -= front.size();
-  }
-  return rank;
-}
-
 void check_search(const Study& study) {
-  if (study.search->method != SearchMethod::kGrid) static_cast<void>(engine_of(study));
+  const bool is_grid = study.search->method == SearchMethod::kGrid;
+  if (!is_grid) static_cast<void>(engine_of(study));
+  if (study.constraints.empty()) return;
+  const PointMaker maker(study);
+  std::size_t tried = 0;
+  const auto is_met = [&](const Assignments& values) {
+    ++tried;
+    return maker.make(values).has_value();
+  };
+  if (is_grid) {
+    const Combinations combinations(study);
+    for (std::size_t i = 0; i < combinations.size(); ++i) {
+      if (is_met(combinations.at(i))) return;
+    }
+  } else {
+    const Space space(study);
+    const std::vector<std::size_t> counts = space.integers();
+    Random random(static_cast<std::uint64_t>(study.search->seed), "constraints");
+    for (int i = 0; i < kTriesOfConstraints; ++i) {
+      std::vector<double> variables(space.continuous());
+      for (double& variable : variables) variable = random.share();
+      for (const std::size_t count : counts)
+        variables.push_back(std::floor(random.share() * static_cast<double>(count)));
+      if (is_met(space.values(variables))) return;
+    }
+  }
+  throw platforms::InputError(study.file, "constraints", "at least one point that meets them",
+                              fmt::format("none of {} that were tried", tried));
 }
 
 Dealt search(const Study& study, Database& database, Dealer& dealer) {
@@ -268,6 +323,7 @@ Dealt search(const Study& study, Database& database, Dealer& dealer) {
       look(study, step);
     }
     dealt.add(step.dealt());
+    if (i == 0) dealt.asked = step.asked();
     if (fidelity != nullptr) chosen = step.best(fidelity->keep);
   }
   return dealt;

@@ -11,11 +11,8 @@ namespace weft::study {
 /// the step before it. Returns what was dealt. Throws UsageError where Weft was built without an optimiser.
 [[nodiscard]] Dealt search(const Study& study, Database& database, Dealer& dealer);
 
-/// Throws UsageError where Weft was built without the optimiser that the study's search needs.
+/// Throws UsageError where Weft was built without the optimiser that the study's search needs, and InputError where no
+/// point seems to meet the constraints.
 void check_search(const Study& study);
-
-/// Whether the best points of several goals: rank 0 are those of the Pareto front, rank 1 those of the front of the
-/// rest, and so on.
-[[nodiscard]] std::vector<std::size_t> ranks(const std::vector<std::vector<double>>& costs);
 
 }  // namespace weft::study

@@ -6,6 +6,8 @@
 #include <cctype>
 #include <string_view>
 
+#include "platforms/study/require.h"
+
 namespace weft::study {
 
 using nlohmann::ordered_json;
@@ -51,6 +53,7 @@ About about(const Study& study) {
   for (const auto& [path, expression] : study.derived) of.derived.push_back(path);
   for (const auto& [name, expression] : study.metrics) of.metrics.emplace(name, expression.text());
   for (const auto& [name, value] : study.constants) of.constants[name] = value;
+  for (const Expression& expression : study.require) of.require.push_back(expression.text());
   if (study.search) {
     of.minimise = study.search->minimise;
     of.maximise = study.search->maximise;
@@ -59,8 +62,9 @@ About about(const Study& study) {
 }
 
 ordered_json to_json(const About& about) {
-  return {{"factors", about.factors},     {"derived", about.derived},   {"metrics", about.metrics},
-          {"constants", about.constants}, {"minimise", about.minimise}, {"maximise", about.maximise}};
+  return {{"factors", about.factors},     {"derived", about.derived}, {"metrics", about.metrics},
+          {"constants", about.constants}, {"require", about.require}, {"minimise", about.minimise},
+          {"maximise", about.maximise}};
 }
 
 About about_of(const ordered_json& stored) {
@@ -71,9 +75,15 @@ About about_of(const ordered_json& stored) {
   of.metrics = stored.at("metrics").get<std::map<std::string, std::string>>();
   // Which an earlier Weft has not stored.
   of.constants = stored.value("constants", ordered_json::object());
+  of.require = stored.value("require", std::vector<std::string>());
   of.minimise = stored.value("minimise", std::vector<std::string>());
   of.maximise = stored.value("maximise", std::vector<std::string>());
   return of;
+}
+
+void judge(std::vector<Row>& rows, const About& about) {
+  const std::vector<Expression> require(about.require.begin(), about.require.end());
+  for (Row& row : rows) row.is_fit = !row.is_done || unmet(row, require, about.constants) == 0;
 }
 
 bool is_best_when_largest(const About& about, const std::string& metric) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "platforms/study/database.h"
 #include "platforms/study/study_file.h"
 
 namespace weft::study {
@@ -17,6 +18,7 @@ struct About {
   std::vector<std::string> derived;                                     ///< parameters that follow from others
   std::map<std::string, std::string> metrics;                           ///< their paths and expressions, by name
   nlohmann::ordered_json constants = nlohmann::ordered_json::object();  ///< own values that do not vary
+  std::vector<std::string> require;                                     ///< expressions
   std::vector<std::string> minimise;                                    ///< metrics of its search
   std::vector<std::string> maximise;
 };
@@ -25,6 +27,9 @@ struct About {
 [[nodiscard]] nlohmann::ordered_json to_json(const About& about);
 /// Of null it is empty.
 [[nodiscard]] About about_of(const nlohmann::ordered_json& stored);
+
+/// Says of each point whether it meets what the study requires.
+void judge(std::vector<Row>& rows, const About& about);
 
 /// Whether a metric is best where it is largest: the study's search says so, or else rates are and times, energies and
 /// prices are not. Its path in the result tells a rate or, of an expression, its own name: "busbw", "tokens_per_s",

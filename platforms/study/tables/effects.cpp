@@ -40,15 +40,19 @@ std::vector<Group> groups_of(const std::vector<Row>& rows, const std::string& pa
     for (auto& [value, members] : by_value) groups.push_back({cell_text(value), std::move(members)});
     return groups;
   }
-  std::vector<std::pair<std::string, const Row*>> ascending;
-  for (const auto& [value, members] : by_value) {
-    for (const Row* const row : members) ascending.emplace_back(cell_text(value), row);
+  std::size_t all = 0;
+  for (const auto& [value, members] : by_value) all += members.size();
+  // A value goes whole into the part in which the middle one of its points is.
+  std::map<std::size_t, std::vector<const std::pair<const json, std::vector<const Row*>>*>> parts;
+  std::size_t before = 0;
+  for (const auto& each : by_value) {
+    parts[(2 * before + each.second.size()) * kParts / (2 * all)].push_back(&each);
+    before += each.second.size();
   }
-  for (std::size_t part = 0; part < kParts; ++part) {
-    const std::size_t from = part * ascending.size() / kParts;
-    const std::size_t to = (part + 1) * ascending.size() / kParts;
-    Group group{ascending[from].first + " to " + ascending[to - 1].first, {}};
-    for (std::size_t i = from; i < to; ++i) group.rows.push_back(ascending[i].second);
+  for (const auto& [part, values] : parts) {
+    const std::string first = cell_text(values.front()->first);
+    Group group{values.size() == 1 ? first : first + " to " + cell_text(values.back()->first), {}};
+    for (const auto* const each : values) group.rows.insert(group.rows.end(), each->second.begin(), each->second.end());
     groups.push_back(std::move(group));
   }
   return groups;

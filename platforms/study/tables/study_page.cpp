@@ -19,7 +19,7 @@ using nlohmann::json;
 using nlohmann::ordered_json;
 
 std::string study_page(const std::string& name, const std::string& database, const std::vector<Row>& rows,
-                       const About& about) {
+                       const About& about, const std::string& missing) {
   const std::vector<std::string> parameters = varying_parameters(rows);
   const std::vector<std::string> metrics = metrics_of(rows);
   ordered_json points = ordered_json::array();
@@ -33,6 +33,7 @@ std::string study_page(const std::string& name, const std::string& database, con
     }
     points.push_back({{"key", row.key},
                       {"done", row.is_done},
+                      {"fit", row.is_fit},
                       {"values", values},
                       {"numbers", numbers},
                       {"metrics", row.metrics},
@@ -47,19 +48,23 @@ std::string study_page(const std::string& name, const std::string& database, con
     if (is_best_when_largest(about, metric)) largest.push_back(metric);
   }
   const auto failed = std::count_if(rows.begin(), rows.end(), [](const Row& row) { return !row.is_done; });
+  std::string description =
+      fmt::format("A study of {}, {} of which failed.", platforms::counted(rows.size(), "point"), failed);
+  const auto unfit = std::count_if(rows.begin(), rows.end(), [](const Row& row) { return row.is_done && !row.is_fit; });
+  if (unfit > 0)
+    description += fmt::format(" {} of them do not meet what the study requires, and are on no front.", unfit);
+  if (!missing.empty()) description += " Unfinished: " + missing + ".";
   const ordered_json results = {{"database", database},         {"version", platforms::version_text()},
                                 {"parameters", parameters},     {"metrics", metrics},
                                 {"sensitivity", sensitivities}, {"largest", largest},
                                 {"same", constant_text(rows)},  {"points", points}};
-  return platforms::fill_page(page::kPage,
-                              {{"title", platforms::svg_text(name) + " - Weft"},
-                               {"name", platforms::svg_text(name)},
-                               {"description", fmt::format("A study of {}, {} of which failed.",
-                                                           platforms::counted(rows.size(), "point"), failed)},
-                               {"style", platforms::page_style() + std::string(page::kStyle)},
-                               {"library", platforms::page_library()},
-                               {"script", std::string(page::kScript)},
-                               {"results", platforms::json_for_html(results)}});
+  return platforms::fill_page(page::kPage, {{"title", platforms::svg_text(name) + " - Weft"},
+                                            {"name", platforms::svg_text(name)},
+                                            {"description", platforms::svg_text(description)},
+                                            {"style", platforms::page_style() + std::string(page::kStyle)},
+                                            {"library", platforms::page_library()},
+                                            {"script", std::string(page::kScript)},
+                                            {"results", platforms::json_for_html(results)}});
 }
 
 }  // namespace weft::study

@@ -12,7 +12,6 @@
 #include "platforms/config/input_error.h"
 #include "platforms/config/text.h"
 #include "platforms/machine/platform.h"
-#include "platforms/study/expression/expression.h"
 #include "platforms/study/points.h"
 #include "platforms/study/tables/values.h"
 
@@ -39,12 +38,14 @@ std::vector<std::string> names_in(const std::vector<Row>& rows, ordered_json Row
 Table points(const std::vector<Row>& rows, const std::vector<std::string>& parameters, std::size_t key) {
   const std::vector<std::string> metrics = metrics_of(rows);
   const bool some_failed = std::any_of(rows.begin(), rows.end(), [](const Row& row) { return !row.is_done; });
+  const bool some_unfit = std::any_of(rows.begin(), rows.end(), [](const Row& row) { return !row.is_fit; });
   const bool some_left = std::any_of(rows.begin(), rows.end(), [](const Row& row) { return !row.is_current; });
   Table table;
   table.columns = {"key"};
   table.columns.insert(table.columns.end(), parameters.begin(), parameters.end());
   table.columns.insert(table.columns.end(), metrics.begin(), metrics.end());
   if (some_failed) table.columns.emplace_back("error");
+  if (some_unfit) table.columns.emplace_back("require");
   if (some_left) table.columns.emplace_back("current");
   for (const Row& row : rows) {
     std::vector<ordered_json>& cells = table.rows.emplace_back();
@@ -52,6 +53,9 @@ Table points(const std::vector<Row>& rows, const std::vector<std::string>& param
     for (const std::string& name : parameters) cells.push_back(row.values.value(name, ordered_json()));
     for (const std::string& name : metrics) cells.push_back(row.metrics.value(name, ordered_json()));
     if (some_failed) cells.push_back(row.error.empty() ? ordered_json() : ordered_json(row.error));
+    if (some_unfit) {
+      cells.push_back(row.is_done ? ordered_json(row.is_fit ? "met" : "not met") : ordered_json());
+    }
     if (some_left) cells.emplace_back(row.is_current ? "yes" : "no");
   }
   return table;
@@ -224,6 +228,11 @@ Table chosen_points(const std::vector<Row>& rows, const std::vector<Row>& chosen
   std::vector<std::string> ends;
   for (const Goal& goal : goals) ends.push_back((goal.maximise ? "largest " : "least ") + goal.metric);
   table.notes.insert(table.notes.begin(), "best: " + platforms::join(ends, ", "));
+  const auto unfit = static_cast<std::size_t>(
+      std::count_if(rows.begin(), rows.end(), [](const Row& row) { return row.is_done && !row.is_fit; }));
+  if (unfit > 0) {
+    table.notes.push_back("left out, without what the study requires: " + platforms::counted(unfit, "point"));
+  }
   for (const Goal& goal : goals) {
     const auto without = static_cast<std::size_t>(std::count_if(rows.begin(), rows.end(), [&goal](const Row& row) {
       return row.is_done && !number_in(row.metrics, goal.metric);
@@ -270,7 +279,7 @@ std::vector<Row> of_last_step(const std::vector<Row>& rows) {
 std::vector<Row> best_first(const std::vector<Row>& rows, const Goal& goal) {
   std::vector<Row> best;
   for (const Row& row : rows) {
-    if (row.is_done && number_in(row.metrics, goal.metric)) best.push_back(row);
+    if (row.is_done && row.is_fit && number_in(row.metrics, goal.metric)) best.push_back(row);
   }
   std::stable_sort(best.begin(), best.end(), [&goal](const Row& a, const Row& b) {
     const double one = *number_in(a.metrics, goal.metric);
@@ -307,39 +316,6 @@ std::vector<Row> pareto_front(const std::vector<Row>& rows, const std::vector<Go
     if (!is_dominated) front.push_back(std::move(candidates[i]));
   }
   return front;
-}
-
-std::vector<Row> those_where(std::vector<Row> rows, const std::string& text, const std::string& option) {
-  const Expression expression(text);
-  std::vector<std::string> known = parameters_of(rows);
-  for (const std::string& metric : metrics_of(rows)) known.push_back(metric);
-  const auto value_in_row = [](const Row& row, const std::string& name) {
-    for (const ordered_json* const object : {&row.metrics, &row.values}) {
-      if (const auto found = object->find(name); found != object->end()) return json(*found);
-    }
-    return json();
-  };
-  try {
-    const std::vector<std::string> names = expression.names();
-    for (const std::string& name : names) {
-      if (const std::string wrong = platforms::not_one_of(known, name); !wrong.empty()) {
-        throw platforms::UsageError(option + ": " + wrong);
-      }
-    }
-    std::erase_if(rows, [&](const Row& row) {
-      const bool is_whole = std::none_of(names.begin(), names.end(),
-                                         [&](const std::string& name) { return value_in_row(row, name).is_null(); });
-      return !is_whole ||
-             expression.value([&](const std::string& name) { return std::optional(value_in_row(row, name)); }) == 0;
-    });
-  } catch (const ExpressionError& error) {
-    throw platforms::UsageError(option + ": expected " + error.what());
-  }
-  if (rows.empty()) {
-    throw platforms::UsageError(option + ": expected an expression that some point meets, got " +
-                                platforms::in_quotes(text));
-  }
-  return rows;
 }
 
 std::string command_of(const Row& row) {

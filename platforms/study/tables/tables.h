@@ -56,13 +56,13 @@ struct Goal {
 [[nodiscard]] std::vector<Row> of_step(const std::vector<Row>& rows, int step);
 [[nodiscard]] std::vector<Row> of_last_step(const std::vector<Row>& rows);
 
-/// The points that are done and have the metrics, those that are best first.
+/// The points that are done, have the metric and what the study requires (judge()), those that are best first.
 [[nodiscard]] std::vector<Row> best_first(const std::vector<Row>& rows, const Goal& goal);
 /// The points than which none is better in one goal and no worse in the others; by the first goal.
 [[nodiscard]] std::vector<Row> pareto_front(const std::vector<Row>& rows, const std::vector<Goal>& goals);
 
 /// Of each value of a parameter the number of points, and mean, least and most of each metric. Numbers of which there
-/// are many are taken in four parts of as many points.
+/// are many are taken in four parts, each of whole values and about as many points.
 [[nodiscard]] Table grouped(const std::vector<Row>& rows, const std::string& parameter);
 
 /// Of each parameter how much a metric changes between two of its values, those where it changes most, as the mean over
@@ -71,9 +71,17 @@ struct Goal {
 /// none, each has its rank correlation with the metric: 1 where the metric only rises with it, -1 where it only falls.
 [[nodiscard]] Table sensitivity(const std::vector<Row>& rows, const std::string& metric, const About& about);
 
-/// The points for which an expression over their parameters and metrics is not 0; one without a value of a name in it
-/// is left out. Throws UsageError, which begins with `option`, for what is no such expression, or if no point is left.
-[[nodiscard]] std::vector<Row> those_where(std::vector<Row> rows, const std::string& text, const std::string& option);
+/// Points that were chosen by an expression.
+struct Chosen {
+  std::vector<Row> rows;
+  std::size_t without_value = 0;  ///< points left out for which the expression has no finite value
+};
+/// The points for which an expression over their parameters and metrics is not 0. In it best(NAME), least(NAME),
+/// largest(NAME) and mean(NAME) are of all points of `rows` that are done, of one step of fidelity each; best() knows
+/// which end is best, and what the study requires. Throws UsageError, which begins with `option`, for what is no such
+/// expression, or if no point is left.
+[[nodiscard]] Chosen those_where(std::vector<Row> rows, const std::string& text, const std::string& option,
+                                 const About& about);
 
 /// A command line that does the point again and keeps its critical path.
 [[nodiscard]] std::string command_of(const Row& row);

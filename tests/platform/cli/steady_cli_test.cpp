@@ -90,5 +90,12 @@ TEST_F(SteadyCli, EstimatesWhatARunTakes) {
   EXPECT_EQ(analytical.err, "weft: --estimate: expected a machine of modules; this network takes seconds\n");
 }
 
+/// Two parts tell no pace: a short trial goes on until it has seen some more.
+TEST_F(SteadyCli, AShortTrialIsNotExtrapolated) {
+  const json few = json::parse(weft("run llama3-8b-fsdp-64xh100 --estimate --trial 0.5 --json").out);
+  EXPECT_GT(few["trial_share"], 0.09) << "seven of the parts of 67 that a run has";
+  EXPECT_EQ(weft("run ../small.json --estimate --trial 0.1").code, 2);
+}
+
 }  // namespace
 }  // namespace weft

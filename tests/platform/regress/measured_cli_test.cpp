@@ -32,6 +32,13 @@ TEST(NcclTests, ReadsWhatTheyPrint) {
   EXPECT_EQ(rows[2].bytes, 1U << 20);
 }
 
+/// The sample that the pages show is whole: nothing is to be said of it.
+TEST(NcclTests, ReadsTheSampleWithoutAWarning) {
+  std::vector<std::string> warnings;
+  EXPECT_EQ(traces::read_nccl_tests(WEFT_SOURCE_DIR "/docs/inputs/all_reduce_perf.txt", &warnings).size(), 4U);
+  EXPECT_EQ(warnings, std::vector<std::string>());
+}
+
 /// Labels of a launcher, timestamps, and a test that only the command tells. Ranks of another group do not count.
 TEST(NcclTests, ReadsLabelledLines) {
   const std::vector<NcclRow> rows = traces::read_nccl_tests(kFiles + "labelled.txt");
@@ -128,6 +135,7 @@ TEST_F(MeasuredCli, TakesWhatIsChosen) {
   const json told = weft_json("collective ../small.json --op all_reduce --type fp32 --bytes 4KiB --measured ../m.txt");
   ASSERT_EQ(told["measured"]["rows"].size(), 1U);
   EXPECT_EQ(told["measured"]["rows"][0]["measured_us"], 110.0);
+  EXPECT_NEAR(told["measured"]["rows"][0]["measured_busbw"].get<double>(), 1.5 * 4096 / 110.0 * 1e-3, 1e-6);
   EXPECT_EQ(told["measured"]["rows"][0]["times"], 2);
   EXPECT_EQ(told["type"], "fp32");
 }

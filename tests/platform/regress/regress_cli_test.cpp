@@ -41,6 +41,16 @@ class RegressCli : public test::CliTest {
   }
 };
 
+TEST_F(RegressCli, UpdateKeepsAMarkOfByteOrder) {
+  write("cases/a.regress.json",
+        "\xef\xbb\xbf{\"platform\": \"small.json\", \"collective\": {\"op\": \"all_reduce\", \"bytes\": \"4KiB\"}, "
+        "\"metrics\": {\"more\": \"rows.0.time_us - 1\"}}");
+  const Ran update = weft("regress ../cases --update");
+  EXPECT_EQ(update.code, 0) << update.err;
+  EXPECT_TRUE(read("cases/a.regress.json").starts_with("\xef\xbb\xbf{\"platform\""));
+  EXPECT_EQ(weft("regress ../cases").code, 0);
+}
+
 TEST_F(RegressCli, UpdateWritesGoldenValuesAndKeepsTheRest) {
   const std::string text =
       "{ // One AllReduce: {\n"

@@ -79,6 +79,28 @@ TEST_F(StudyTables, FollowsTheSearchOfTheStudy) {
   EXPECT_EQ(first("--best tps"), "1MiB");
 }
 
+/// A study whose sweep was ended says what it has not, in each form that it is shown in.
+TEST_F(StudyTables, AnUnfinishedStudySaysSo) {
+  EXPECT_EQ(weft("study s.db").out.find("unfinished"), std::string::npos);
+  EXPECT_FALSE(weft_json("study s.db --best us").contains("unfinished"));
+  // As a sweep leaves it that is killed after two of five points.
+  query("s.db", "DELETE FROM points WHERE json_extract(parameters, '$.\"collective.bytes\"')='1MiB'");
+  query("s.db", "UPDATE study SET about=json_set(about, '$.progress.is_done', json('false'), '$.progress.points', 5)");
+  const std::string missing = "unfinished: 2 of 5 points; 3 not simulated yet\n";
+  const Ran all = weft("study s.db");
+  EXPECT_TRUE(all.out.starts_with("s: 2 points, 0 of them failed\n" + missing + "\nkey")) << all.out;
+  for (const char* const table : {"--best us", "--pareto us,price", "--group-by collective.bytes", "--sensitivity us",
+                                  "--failed", "--csv s.csv", "--html s.html"}) {
+    SCOPED_TRACE(table);
+    EXPECT_NE(weft(std::string("study s.db ") + table).out.find(missing), std::string::npos);
+  }
+  EXPECT_EQ(weft_json("study s.db --best us")["unfinished"], (json{{"points", 2}, {"of", 5}, {"missing", 3}}));
+  EXPECT_NE(test::read_file(folder_ / "work" / "s.html").find("Unfinished: 2 of 5 points; 3 not simulated yet."),
+            std::string::npos);
+  ASSERT_EQ(weft("sweep ../s.json --db s.db").code, 0);
+  EXPECT_EQ(weft("study s.db").out.find("unfinished"), std::string::npos);
+}
+
 TEST_F(StudyTables, BestAndPareto) {
   const json best = weft_json("study s.db --best us")["rows"];
   ASSERT_EQ(best.size(), 5U);
@@ -389,12 +411,29 @@ TEST_F(EvaluateCli, AnInfiniteMetricIsAnError) {
   ASSERT_EQ(answers.size(), 2U);
   EXPECT_EQ(answers[0], json({{"error", "--metric: x: expected a finite number, got inf of \"1 / (seed - 1)\""}}));
   EXPECT_EQ(answers[1], json({{"x", 1}}));
+  // The others stand.
+  const json beside = ask("{\"seed\": 1}\n", "--op all_reduce --metric 'x=1 / (seed - 1)' --metric y=seed").at(0);
+  EXPECT_EQ(beside["y"], 1);
+  EXPECT_EQ(beside["x"], nullptr);
+  EXPECT_EQ(beside["error"], answers[0]["error"]);
+}
+
+/// An object is merged, as a patch is; what is wrong has its line.
+TEST_F(EvaluateCli, AnObjectIsMerged) {
+  const std::vector<json> answers =
+      ask("{\"fabric\": {\"link\": {\"rate\": \"100Gbps\"}}, \"collective\": {\"bytes\": \"1MiB\"}}\n"
+          "{\"fabric.link.rate\": \"100Gbps\", \"collective.bytes\": \"1MiB\"}\n{\"platform\": \"nope\"}\n",
+          "--op all_reduce --metric us=rows.0.time_us");
+  ASSERT_EQ(answers.size(), 3U);
+  EXPECT_GT(answers[0]["us"], 0) << answers[0];
+  EXPECT_EQ(answers[0], answers[1]);
+  EXPECT_TRUE(answers[2]["error"].get<std::string>().starts_with("line 3: ")) << answers[2];
 }
 
 TEST_F(EvaluateCli, LimitsAreOfALine) {
   const std::vector<json> answers =
       ask("{\"collective.bytes\": \"64GiB\"}\n{}\n", "--op all_reduce --metric us=rows.0.time_us --time 1s");
-  EXPECT_EQ(answers[0]["error"], "it takes longer than limits.time, 1s, allows");
+  EXPECT_EQ(answers[0]["error"], "line 1: it takes longer than limits.time, 1s, allows");
   EXPECT_GT(answers[1]["us"], 0);
 }
 
@@ -420,6 +459,10 @@ TEST_F(EvaluateCli, RefusesWrongOptions) {
                   "evaluate ../small.json --op all_reduce --bytes 3B < /dev/null",
                   {"weft: --bytes: expected a multiple of the element's 4 bytes"}});
   expect_refused({"no metric", "evaluate ../small.json --metric x", {"--metric: expected NAME=TEXT, got \"x\""}});
+  expect_refused({"a name twice",
+                  "evaluate ../small.json --op all_reduce --metric us=1 --metric us=2 < /dev/null",
+                  {"--metric: expected each name once, got \"us\" again"}});
+  expect_refused({"a folder", "evaluate ../small.json < ..", {"standard input: expected lines, got Is a directory"}});
   expect_refused({"no path", "evaluate ../small.json --set =1", {"--set: expected NAME=TEXT"}});
   expect_refused({"no time", "evaluate ../small.json --time 1", {"--time: expected a quantity, got \"1\""}});
   expect_refused({"no platform", "evaluate smal", {"smal: expected a platform's file"}});

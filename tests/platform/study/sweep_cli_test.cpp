@@ -268,11 +268,14 @@ TEST_F(SweepCli, EqualMachinesAreSimulatedOnce) {
 
 TEST_F(SweepCli, MetricsOverAllRows) {
   write_study(R"j({"collective": {"op": "all_reduce", "bytes": "4KiB,64KiB"},
-      "metrics": {"longest": "max(rows.*.time_us)", "last": "rows.1.time_us", "sum": "sum(rows.*.time_us)", "first": "rows.0.time_us"}})j");
+      "metrics": {"longest": "max(rows.*.time_us)", "last": "rows.1.time_us", "sum": "sum(rows.*.time_us)", "first": "rows.0.time_us",
+      "more": "rows.1.time_us - rows.0.time_us", "is_longer": "rows.1.time_us ? 2 : 3"}})j");
   EXPECT_EQ(sweep()["done"], 1);
   const json row = weft_json("study s.db")["rows"][0];
   EXPECT_EQ(row["longest"], row["last"]);
   EXPECT_DOUBLE_EQ(row["sum"].get<double>(), row["last"].get<double>() + row["first"].get<double>());
+  EXPECT_DOUBLE_EQ(row["more"].get<double>(), row["last"].get<double>() - row["first"].get<double>());
+  EXPECT_EQ(row["is_longer"], 2.0);
 }
 
 /// Mistakes that all points would meet are found before one is simulated.
@@ -456,9 +459,11 @@ TEST_F(SweepCli, DatabasesOfOthersAreLeftAlone) {
   EXPECT_NE(ran.err.find("expected a database of schema 2, got one of schema 7, which a later Weft made"),
             std::string::npos)
       << ran.err;
-  ran = weft("sweep ../s.json --db none/s.db");
+  ran = weft("sweep ../s.json --db notes/s.db");
   EXPECT_EQ(ran.code, 2);
-  EXPECT_EQ(ran.err, "weft: none/s.db: cannot be written: No such file or directory\n");
+  EXPECT_EQ(ran.err, "weft: notes/s.db: cannot be written: Not a directory\n");
+  // A folder is made, as other commands do.
+  EXPECT_EQ(weft("sweep ../s.json --db none/s.db").code, 0);
 }
 
 TEST_F(SweepCli, ADatabaseThatCannotBeWrittenEndsItCleanly) {

@@ -63,7 +63,7 @@ function frontOf(points) {
   const cost = (column, most) => (point) => (most ? -1 : 1) * column.at(point);
   const one = cost(x, state.xMost);
   const other = cost(y, state.yMost);
-  const sorted = points.filter((point) => isNumber(x.at(point)) && isNumber(y.at(point)))
+  const sorted = points.filter((point) => point.fit && isNumber(x.at(point)) && isNumber(y.at(point)))
     .sort((a, b) => one(a) - one(b) || other(a) - other(b));
   let least = Infinity;
   return sorted.filter((point) => {
