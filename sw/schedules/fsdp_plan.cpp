@@ -59,6 +59,12 @@ FsdpPlan::FsdpPlan(const FsdpConfig& config, const accelerator::ComputeConfig& c
   } catch (const std::exception& error) {
     throw ConfigError("workload.model", error.what());
   }
+  if (!models::has_plain_blocks(model)) {
+    throw ConfigError("workload.model",
+                      "expected a model without experts, latent attention, windows and norms of "
+                      "queries, which workload.kind transformer has, got " +
+                          model.name);
+  }
   if (config.layers != 0) {
     model.layers = config.layers;
     if (model.encoder != 0) model.encoder = config.layers;

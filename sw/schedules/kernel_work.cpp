@@ -28,17 +28,28 @@ struct ToWork {
   const accelerator::ComputeConfig& compute;
 
   accelerator::KernelWork operator()(const models::Gemm& gemm) const {
+    // Tiles are those of the larger ones, where some products of a batch have a row or a term more.
     return kernel_work(compute, accelerator::Gemm{.batch = gemm.batch,
-                                                  .m = gemm.m,
+                                                  .m = gemm.m + (gemm.more_m > 0 ? 1 : 0),
                                                   .n = gemm.n,
-                                                  .k = gemm.k,
+                                                  .k = gemm.k + (gemm.more_k > 0 ? 1 : 0),
                                                   .type = data_type(gemm.element_bytes),
                                                   .fast_accumulation = gemm.fast_accumulation});
   }
   accelerator::KernelWork operator()(const models::FlashAttention& attention) const {
-    return kernel_work(compute, accelerator::FlashAttention{attention.batch, attention.heads, attention.kv_heads,
-                                                            attention.queries, attention.head_dim, attention.causal,
-                                                            attention.backward, attention.synchronous});
+    accelerator::FlashAttention work{attention.batch,    attention.heads,  attention.kv_heads, attention.queries,
+                                     attention.head_dim, attention.causal, attention.backward, attention.synchronous};
+    // Heads whose values are of another width: one width with as many operations.
+    const std::int64_t values = attention.values();
+    work.head_dim =
+        attention.backward ? (3 * attention.head_dim + 2 * values + 2) / 5 : (attention.head_dim + values) / 2;
+    // A window is as many scores as blocks of queries that attend each to one of keys.
+    if (const std::int64_t window = attention.window; window > 0 && window < attention.keys) {
+      work.batch = attention.batch * ((attention.queries + window - 1) / window);
+      work.seq = std::min(window, attention.queries);
+      work.causal = false;
+    }
+    return kernel_work(compute, work);
   }
   accelerator::KernelWork operator()(const models::Elementwise& pass) const {
     auto work = kernel_work(

@@ -109,6 +109,7 @@ void check_async_tensor_parallel(const WorkloadConfig& config) {
 void WorkloadConfig::check() const {
   const std::int64_t tp = parallel.degree(Axis::kTensor);
   const std::int64_t cp = parallel.degree(Axis::kContext);
+  if (!has_plain_blocks(model)) throw WorkloadError("--model", "expected a model without experts of its own");
   must_divide("--parallel tp", tp, model.heads, "heads of " + model.name);
   must_divide("--parallel tp", tp, model.kv_heads, "key and value heads of " + model.name);
   must_divide("--parallel tp", tp, model.ffn, "columns of the MLP of " + model.name);

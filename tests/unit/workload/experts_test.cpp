@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Models with experts: their sizes and operations, by what is published of them and by hand.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "sw/models/transformer.h"
+
+namespace weft::models {
+namespace {
+
+const Transformer& model(std::string_view name) {
+  static const std::vector<Transformer> models = load_transformers();
+  return find_transformer(models, name);
+}
+
+struct Published {
+  const char* name;
+  double total;   ///< billions
+  double active;  ///< billions
+  bool counts_embedding;
+};
+
+/// DeepSeek-V3's README_WEIGHTS (36.6 B with the head), Kimi K2's model card (1 T in all; 1.04 T of its report are 1.3
+/// % more than its config.json gives), Qwen3's and gpt-oss' model cards.
+TEST(Experts, ParametersAreThePublishedOnes) {
+  for (const Published& row : {Published{"deepseek-v3", 671, 36.6, false},
+                               {"kimi-k2", 1026, 32, false},
+                               {"qwen3-235b-a22b", 235, 22, true},
+                               {"qwen3-30b-a3b", 30.5, 3.35, true},
+                               {"gpt-oss-120b", 116.83, 5.13, false},
+                               {"gpt-oss-20b", 20.91, 3.61, false}}) {
+    const Transformer& of = model(row.name);
+    const std::int64_t embedding = row.counts_embedding ? unit_parameters(of, UnitKind::kEmbedding) : 0;
+    const auto total = static_cast<double>(total_parameters(of)) * 1e-9;
+    const double active = static_cast<double>(active_parameters(of) + embedding) * 1e-9;
+    EXPECT_NEAR(total / row.total, 1, 0.01) << row.name;
+    EXPECT_NEAR(active / row.active, 1, 0.01) << row.name;
+  }
+  // As the weights' index counts them.
+  EXPECT_EQ(total_parameters(model("qwen3-30b-a3b")), 30'532'122'624);
+  EXPECT_EQ(total_parameters(model("qwen3-235b-a22b")), 235'093'634'560);
+  // 64 sinks of attention in each of 36 blocks less.
+  EXPECT_EQ(total_parameters(model("gpt-oss-120b")), 116'829'156'672 - 36 * 64);
+  EXPECT_EQ(total_parameters(model("gpt-oss-20b")), 20'914'757'184 - 24 * 64);
+  // Biases of the router's choice are no parameters.
+  EXPECT_EQ(total_parameters(model("deepseek-v3")), 671'026'404'352);
+}
+
+/// Megatron-Bridge's tables have tokens and model TFLOPS a second: their ratio. DeepSeek-V3's is of a model that has a
+/// module for the token after the next: a block of experts, a product of 2 d by d and the head again.
+TEST(Experts, OperationsAreThoseOfMegatron) {
+  const auto giga = [](std::int64_t count) { return static_cast<double>(count) * 1e-9; };
+  EXPECT_NEAR(giga(megatron_flops_per_token(model("qwen3-30b-a3b"), 4096)), 923e3 / 39936, 0.2);
+  EXPECT_NEAR(giga(megatron_flops_per_token(model("llama3.1-405b"), 8192)) / (2129e3 / 843), 1, 0.003);
+  EXPECT_NEAR(giga(megatron_flops_per_token(model("llama3-70b"), 8192)) / (1664e3 / 3712), 1, 0.006);
+  Transformer deepseek = model("deepseek-v3");
+  const std::int64_t without = megatron_flops_per_token(deepseek, 4096);
+  ++deepseek.layers;
+  const std::int64_t block = megatron_flops_per_token(deepseek, 4096) - without;
+  const std::int64_t d = deepseek.d_model;
+  EXPECT_NEAR(giga(without + block + 6 * (2 * d * d + d * deepseek.vocab)) / (1276e3 / 4912), 1, 0.005);
+}
+
+/// A window leaves w of s keys, but for the first tokens, which see fewer.
+TEST(Experts, WindowsLeaveFewScores) {
+  FlashAttention attention{.batch = 1, .heads = 1, .kv_heads = 1, .queries = 8, .keys = 8, .head_dim = 1};
+  EXPECT_EQ(attention.scores(), 32);
+  attention.window = 2;
+  EXPECT_EQ(attention.scores(), 8 * 2 - 2);
+  const Transformer& oss = model("gpt-oss-20b");
+  EXPECT_EQ(oss.window_of(0), 128);
+  EXPECT_EQ(oss.window_of(1), 0);
+  EXPECT_EQ(model("llama3-8b").window_of(1), 0);
+}
+
+std::int64_t flops_of(const std::vector<Kernel>& kernels) {
+  std::int64_t sum = 0;
+  for (const Kernel& kernel : kernels) sum += flops(kernel);
+  return sum;
+}
+
+/// Three times the forward pass' products, but for attention, whose backward pass has five for two, of DeepSeek-V3's
+/// heads 3 x 192 + 2 x 128 for 192 + 128.
+TEST(Experts, KernelsComputeWhatTheirWeightsAre) {
+  for (const char* name : {"deepseek-v3", "qwen3-30b-a3b", "gpt-oss-20b"}) {
+    const Transformer& of = model(name);
+    StepShape shape;
+    shape.sequence = 4096;
+    for (const UnitKind kind : {UnitKind::kBlock, UnitKind::kExpertBlock}) {
+      std::int64_t weights = 0;
+      for (const Tensor& tensor : linear_weights(of, kind)) {
+        weights += is_routed(tensor) ? tensor.elements() / of.experts * of.top_k : tensor.elements();
+      }
+      const std::int64_t products = 2 * weights * shape.tokens();
+      const std::int64_t scores = of.heads * shape.sequence * shape.sequence;
+      const std::int64_t forward = scores * (of.head_dim + of.value_dim());
+      const std::int64_t backward = scores * (3 * of.head_dim + 2 * of.value_dim());
+      EXPECT_EQ(flops_of(forward_kernels(of, kind, shape)), products + forward) << name;
+      EXPECT_EQ(flops_of(backward_kernels(of, kind, shape)), 2 * products + backward) << name;
+    }
+  }
+}
+
+/// Tokens that do not divide among the experts are computed, too.
+TEST(Experts, NoTokenIsLost) {
+  const Transformer& of = model("qwen3-30b-a3b");
+  StepShape shape;
+  shape.sequence = 16;
+  shape.local_experts = 5;
+  shape.routed_tokens = 1003;
+  std::int64_t forward = 0;
+  std::int64_t backward = 0;
+  const auto sum = [&](const std::vector<Kernel>& kernels) {
+    std::int64_t all = 0;
+    for (const Kernel& kernel : kernels) all += kernel.name.starts_with("experts_") ? flops(kernel) : 0;
+    return all;
+  };
+  forward = sum(forward_kernels(of, UnitKind::kExpertBlock, shape));
+  backward = sum(backward_kernels(of, UnitKind::kExpertBlock, shape));
+  EXPECT_EQ(forward, std::int64_t{2} * 1003 * 3 * 2048 * 768);
+  EXPECT_EQ(backward, 2 * forward);
+}
+
+}  // namespace
+}  // namespace weft::models
