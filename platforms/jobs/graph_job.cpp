@@ -260,8 +260,10 @@ std::vector<IdleFields> GraphJob::idle() const {
     add(parallel.degree(Axis::kTensor) == 1, field, "tp of workload.parallel is 1");
   }
   add(parallel.degree(Axis::kPipeline) == 1, "schedule", "pp of workload.parallel is 1");
-  add(parallel.degree(Axis::kShard) == 1, "prefetch", "fsdp of workload.parallel is 1");
-  add(config.experts == 0, "top_k", "workload.experts is 0");
+  add(parallel.degree(Axis::kShard) == 1 && !config.distributed_optimizer, "prefetch",
+      "fsdp of workload.parallel is 1 and workload.distributed_optimizer is false");
+  const bool is_even = config.load.kind == workloads::LoadKind::kBalanced;
+  for (const char* field : {"expert_skew", "expert_seed"}) add(is_even, field, "workload.expert_load is balanced");
   add(config.fusion == models::Fusion::kFused, "code", "workload.fusion is fused");
   return idle;
 }

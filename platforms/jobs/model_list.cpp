@@ -128,7 +128,7 @@ nlohmann::ordered_json to_json(const ListedModel& listed) {
     json.update({{"experts", model.experts},
                  {"top_k", model.top_k},
                  {"expert_ffn", model.expert_ffn},
-                 {"shared_experts", model.shared_experts},
+                 {"shared_experts", model.shared_ffn / model.expert_ffn},
                  {"dense_layers", model.dense_layers}});
   }
   if (model.is_latent()) {

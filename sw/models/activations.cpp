@@ -45,7 +45,7 @@ std::int64_t of_hidden(const Transformer& model, UnitKind kind, const StepShape&
 std::int64_t of_experts(const Transformer& model, UnitKind kind, const StepShape& shape) {
   const std::int64_t routed = shape.local_experts > 0 ? shape.routed_tokens : shape.tokens() * model.top_k;
   const std::int64_t hidden = of_hidden(model, kind, shape);
-  return shape.tokens() * (model.experts * (shape.element_bytes + kFp32Bytes + kMask) + hidden * model.shared_ffn()) +
+  return shape.tokens() * (model.experts * (shape.element_bytes + kFp32Bytes + kMask) + hidden * model.shared_ffn) +
          routed * (model.d_model * shape.element_bytes + hidden * model.expert_ffn);
 }
 

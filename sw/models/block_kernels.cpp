@@ -22,7 +22,7 @@ void KernelList::block_backward() {
   if (kind_ == UnitKind::kExpertBlock) {
     experts_backward();
     // Whose gradients come: the router's, the tokens', and those of what all go to.
-    norm_backward("ffn_norm.grad", model_.shared_experts > 0 ? 3 : 2, true);
+    norm_backward("ffn_norm.grad", model_.shared_ffn > 0 ? 3 : 2, true);
   } else {
     mlp_backward();
     norm_backward("ffn_norm.grad", model_.gated ? 2 : 1, true);
@@ -87,12 +87,12 @@ void KernelList::experts() {
   gemm(kRouter.forward, tokens_, model_.experts, d);
   elementwise("router.choice", tokens_ * model_.experts, {e_, kFp32 + kMask});
   elementwise("permute", tokens_ * d, {e_, model_.top_k * e_});
-  if (model_.shared_experts > 0) {
+  if (model_.shared_ffn > 0) {
     cast(kSharedInput, tokens_ * d, kMadeElsewhere);
-    linear(kSharedUp, ups * model_.shared_ffn(), d);
-    activation("shared_activation", tokens_ * model_.shared_ffn());
-    cast(kSharedHidden, tokens_ * model_.shared_ffn(), kMadeElsewhere);
-    linear(kSharedDown, d, model_.shared_ffn());
+    linear(kSharedUp, ups * model_.shared_ffn, d);
+    activation("shared_activation", tokens_ * model_.shared_ffn);
+    cast(kSharedHidden, tokens_ * model_.shared_ffn, kMadeElsewhere);
+    linear(kSharedDown, d, model_.shared_ffn);
   }
   if (sorts()) elementwise("experts_sort", routed() * d, {e_, e_});
   cast(kExpertsInput, routed() * d, kMadeElsewhere);
@@ -102,17 +102,17 @@ void KernelList::experts() {
   grouped(kExpertsDown, d, model_.expert_ffn);
   if (sorts()) elementwise("experts_unsort", routed() * d, {e_, e_});
   // What all tokens go to is added here.
-  elementwise("unpermute", tokens_ * d, {(model_.top_k + (model_.shared_experts > 0 ? 1 : 0)) * e_, e_});
+  elementwise("unpermute", tokens_ * d, {(model_.top_k + (model_.shared_ffn > 0 ? 1 : 0)) * e_, e_});
 }
 
 void KernelList::experts_backward() {
   const std::int64_t d = model_.d_model;
   const std::int64_t ups = model_.gated ? 2 : 1;
   elementwise("unpermute.grad", tokens_ * d, {e_, model_.top_k * e_});
-  if (model_.shared_experts > 0) {
-    linear_backward(kSharedDown, d, model_.shared_ffn(), {});
-    activation_backward("shared_activation.grad", tokens_ * model_.shared_ffn());
-    linear_backward(kSharedUp, ups * model_.shared_ffn(), d, {});
+  if (model_.shared_ffn > 0) {
+    linear_backward(kSharedDown, d, model_.shared_ffn, {});
+    activation_backward("shared_activation.grad", tokens_ * model_.shared_ffn);
+    linear_backward(kSharedUp, ups * model_.shared_ffn, d, {});
   }
   if (sorts()) elementwise("experts_unsort.grad", routed() * d, {e_, e_});
   grouped_backward(kExpertsDown, d, model_.expert_ffn);

@@ -86,7 +86,7 @@ std::vector<Tensor> unit_tensors(const Transformer& model, UnitKind kind) {
       }
       if (kind == UnitKind::kExpertBlock) {
         list.linear("router", model.experts, d);
-        if (model.shared_experts > 0) list.mlp("shared_", 1, model.shared_ffn());
+        if (model.shared_ffn > 0) list.mlp("shared_", 1, model.shared_ffn);
         list.mlp("experts_", model.experts, model.expert_ffn);
       } else {
         list.mlp("", 1, model.ffn);

@@ -48,7 +48,7 @@ struct Transformer {
   std::int64_t experts = 0;  ///< of a block, that tokens are routed to; 0: none
   std::int64_t top_k = 0;    ///< that a token goes to
   std::int64_t expert_ffn = 0;
-  std::int64_t shared_experts = 0;  ///< that all tokens go to: one MLP of so many times that width
+  std::int64_t shared_ffn = 0;    ///< width of the MLP that all tokens go to besides: shared_experts times expert_ffn
   std::int64_t dense_layers = 0;    ///< the first ones, with an MLP of width `ffn`
 
   // Multi-head latent attention (DeepSeek-V2, arXiv 2405.04434, section 2.1), where kv_lora_rank is not 0: queries, and
@@ -67,7 +67,6 @@ struct Transformer {
   [[nodiscard]] std::int64_t blocks() const { return encoder + layers; }
   [[nodiscard]] bool has_experts() const { return experts > 0; }
   [[nodiscard]] bool is_latent() const { return kv_lora_rank > 0; }
-  [[nodiscard]] std::int64_t shared_ffn() const { return shared_experts * expert_ffn; }
   /// Of block `block` of a decoder, from 0; 0: it attends to all before.
   [[nodiscard]] std::int64_t window_of(std::int64_t block) const {
     return full_every > 0 && (block + 1) % full_every == 0 ? 0 : window;

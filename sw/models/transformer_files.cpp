@@ -51,7 +51,7 @@ void read_experts(const Row& row, Transformer& model) {
   }
   model.top_k = row.integer("top_k", 1, model.experts);
   model.expert_ffn = row.integer("expert_ffn", 1, kMaxWidth);
-  if (row.has("shared_experts")) model.shared_experts = row.integer("shared_experts", 0, kMaxCount);
+  if (row.has("shared_experts")) model.shared_ffn = row.integer("shared_experts", 0, kMaxCount) * model.expert_ffn;
   if (row.has("dense_layers")) model.dense_layers = row.integer("dense_layers", 0, model.layers);
 }
 
