@@ -95,6 +95,9 @@ void time_on_part(const std::string& accelerator, WorkloadConfig& config) {
                      join(Catalogue().names(std::string(AcceleratorPart::kPartKind)), ", ") + ", got " +
                      in_quotes(accelerator));
   }
+  if (const std::string wrong = refused_linear(part->compute(), config.linear); !wrong.empty()) {
+    throw UsageError("--linear: " + wrong);
+  }
   time_on(part->compute(), part->hbm.sustained(), config);
 }
 
@@ -359,7 +362,9 @@ Command workload_command(const Arguments& parent) {
                  "Attention kernel; if left out, flash-3 with --fusion fused, else flash-2")
       .check(OneOf(names_of<models::AttentionKernel>()));
   app.add_option("--linear", options->linear,
-                 "Products of blocks' linear layers: in --type, or in float8 as torchao's training converts them")
+                 "Products of blocks' linear layers: in --type, in float8 as torchao's training converts them, or with "
+                 "scales of "
+                 "blocks as Transformer Engine's")
       .shows_default()
       .check(OneOf(names_of<models::LinearType>()));
   app.add_option("--weight-gradients", options->weight_gradients,

@@ -150,6 +150,7 @@ void KernelList::grouped(const Linear& names, std::int64_t outputs, std::int64_t
 }
 
 void KernelList::grouped_backward(const Linear& names, std::int64_t outputs, std::int64_t inputs) {
+  if (blocks_ > 0) cast_blocks(names.gradient_cast, routed() * outputs);
   product(names.input_gradient, of_rows(local_experts(), routed(), inputs, outputs), Accumulation::kFull);
   product(names.weight_gradient, of_sums(local_experts(), outputs, inputs, routed()), Accumulation::kFull);
   if (model_.bias) elementwise(names.bias_gradient, routed() * outputs, {e_, 0});
@@ -158,7 +159,8 @@ void KernelList::grouped_backward(const Linear& names, std::int64_t outputs, std
 // Products -----------------------------------------------------------------------------------------------------------
 
 void KernelList::product(std::string_view name, Gemm shape, Accumulation accumulation) {
-  shape.element_bytes = float8_ ? static_cast<int>(kFloat8) : shape_.element_bytes;
+  shape.element_bytes = float8_ || blocks_ > 0 ? static_cast<int>(kFloat8) : shape_.element_bytes;
+  shape.scale_block = blocks_;
   shape.fast_accumulation = accumulation == Accumulation::kFast;
   kernels_.push_back({name, shape});
 }
@@ -190,6 +192,7 @@ void KernelList::casts_backward(const Linear& names, std::int64_t outputs, std::
 
 void KernelList::linear_backward(const Linear& names, std::int64_t outputs, std::int64_t inputs, const Backward& how) {
   if (float8_) casts_backward(names, outputs, inputs, how);
+  if (blocks_ > 0) cast_blocks(names.gradient_cast, tokens_ * outputs);
   product(names.input_gradient, {1, tokens_, inputs, outputs}, Accumulation::kFull);
   product(names.weight_gradient, {1, outputs, inputs, tokens_}, Accumulation::kFull);
   if (model_.bias) elementwise(names.bias_gradient, tokens_ * outputs, {e_, 0});
@@ -205,6 +208,21 @@ void KernelList::linear(const Linear& names, std::int64_t outputs, std::int64_t 
 
 void KernelList::cast(const Operand& names, std::int64_t elements, Origin origin) {
   if (float8_) elementwise(names.cast, elements, scaled({e_, kFloat8}, origin));
+  if (blocks_ > 0) cast_blocks(names.cast, elements);
+}
+
+void KernelList::cast_blocks(std::string_view name, std::int64_t elements) {
+  const bool has_tensor_scale = blocks_ == kNvfp4Block;
+  kernels_.push_back({name, Elementwise{(has_tensor_scale ? 2 : 1) * elements * e_, 2 * scaled_bytes(elements, blocks_),
+                                        has_tensor_scale ? 2 : 1}});
+}
+
+std::vector<Kernel> weight_cast_kernels(LinearType type, std::int64_t weights) {
+  constexpr std::int64_t kFp32 = 4;
+  const int block = scale_block(type);
+  if (block == 0) return {};
+  const int passes = block == kNvfp4Block ? 2 : 1;
+  return {{"weights.cast", Elementwise{passes * weights * kFp32, 2 * scaled_bytes(weights, block), passes}}};
 }
 
 }  // namespace weft::models

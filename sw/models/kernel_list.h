@@ -30,6 +30,7 @@ class KernelList {
         e_(shape.element_bytes),
         fused_(is_fused(kind, shape.fusion)),
         float8_(shape.linear == LinearType::kFloat8),
+        blocks_(scale_block(shape.linear)),
         keeps_scales_(again && shape.recompute == Recompute::kSelectiveOp),
         single_norms_(has_single_norms(model.norm, kind, shape.fusion)) {}
 
@@ -106,6 +107,8 @@ class KernelList {
   void grouped_backward(const names::Linear& names, std::int64_t outputs, std::int64_t inputs);
   void casts_backward(const names::Linear& names, std::int64_t outputs, std::int64_t inputs, const Backward& how);
   void cast(const names::Operand& names, std::int64_t elements, Origin origin);
+  /// Both ways, with scales of blocks.
+  void cast_blocks(std::string_view name, std::int64_t elements);
   [[nodiscard]] PerElement scaled(PerElement each, Origin origin) const;
 
   // What goes over memory.
@@ -129,6 +132,7 @@ class KernelList {
   const std::int64_t e_;
   const bool fused_;
   const bool float8_;
+  const int blocks_;         ///< of values that share a scale; 0: none
   const bool keeps_scales_;  ///< selective recomputation has them in its list
   const bool single_norms_;
   std::vector<Kernel> kernels_;

@@ -9,6 +9,15 @@
 /// The work of a network layer as shapes: what is computed, not how long it takes.
 namespace weft::models {
 
+/// Values that share a byte of scale in MXFP8 and in NVFP4.
+inline constexpr int kMxfp8Block = 32;
+inline constexpr int kNvfp4Block = 16;
+
+/// Bytes of so many values with their scales: 8 bits each, or 4 in blocks of 16.
+constexpr std::int64_t scaled_bytes(std::int64_t values, int block) {
+  return (block == kNvfp4Block ? values / 2 : values) + (block > 0 ? values / block : 0);
+}
+
 /// `batch` products C[m, n] = A[m, k] B[k, n]. Operands of one byte give results of two.
 struct Gemm {
   std::int64_t batch = 1;
@@ -17,6 +26,7 @@ struct Gemm {
   std::int64_t k = 0;
   int element_bytes = 2;
   bool fast_accumulation = true;  ///< of operands of one byte
+  int scale_block = 0;            ///< of operands of one byte: see kMxfp8Block and kNvfp4Block; 0: no such scales
   // Where the products of a batch are not alike, as those of experts: rows, and terms of the sum over k, that some of
   // the batch have beyond m and k, one each; fewer than the batch.
   std::int64_t more_m = 0;
@@ -93,7 +103,9 @@ constexpr std::int64_t bytes_moved(const Gemm& gemm) {
   const std::int64_t result_bytes = gemm.element_bytes == 1 ? 2 : gemm.element_bytes;
   const std::int64_t a = gemm.more_k > 0 ? gemm.m * gemm.terms() : gemm.rows() * gemm.k;
   const std::int64_t b = (gemm.more_k > 0 ? gemm.terms() : gemm.batch * gemm.k) * gemm.n;
-  return (a + b) * gemm.element_bytes + gemm.rows() * gemm.n * result_bytes;
+  const std::int64_t operands =
+      gemm.scale_block > 0 ? scaled_bytes(a + b, gemm.scale_block) : (a + b) * gemm.element_bytes;
+  return operands + gemm.rows() * gemm.n * result_bytes;
 }
 
 /// Queries, keys and values in and the output out; backward also the output and its gradient in, and three gradients

@@ -49,7 +49,7 @@ struct Transformer {
   std::int64_t top_k = 0;    ///< that a token goes to
   std::int64_t expert_ffn = 0;
   std::int64_t shared_ffn = 0;    ///< width of the MLP that all tokens go to besides: shared_experts times expert_ffn
-  std::int64_t dense_layers = 0;    ///< the first ones, with an MLP of width `ffn`
+  std::int64_t dense_layers = 0;  ///< the first ones, with an MLP of width `ffn`
 
   // Multi-head latent attention (DeepSeek-V2, arXiv 2405.04434, section 2.1), where kv_lora_rank is not 0: queries, and
   // keys with values, are made from vectors of these lengths. Of a head's queries and keys a part is turned by the
@@ -241,10 +241,26 @@ enum class LinearType {
   /// its values: what enters a product, its weight and the gradient of its result are cast, and results are of 16 bits.
   /// Compiled blocks alone have it.
   kFloat8,
+  /// In 8 bits with a byte of scale for each 32 values (OCP Microscaling Formats 1.0), as Transformer Engine's
+  /// MXFP8BlockScaling: what enters a product and the gradient of its result are cast twice, along both directions,
+  /// weights once in a step. Nothing has to be agreed on among ranks, and what they gather is of 16 bits.
+  kMxfp8,
+  /// In 4 bits with a byte of scale for each 16 values and one for the tensor, which is read once more for it, as
+  /// Transformer Engine's NVFP4BlockScaling; its rotations and random rounding are part of the casts.
+  kNvfp4,
 };
 inline EnumNames<LinearType> enum_names(LinearType /*tag*/) {
-  return {{"plain", LinearType::kPlain}, {"float8", LinearType::kFloat8}};
+  return {{"plain", LinearType::kPlain},
+          {"float8", LinearType::kFloat8},
+          {"mxfp8", LinearType::kMxfp8},
+          {"nvfp4", LinearType::kNvfp4}};
 }
+/// Values that share a scale; 0 where there are no such blocks.
+constexpr int scale_block(LinearType type) {
+  return type == LinearType::kMxfp8 ? kMxfp8Block : type == LinearType::kNvfp4 ? kNvfp4Block : 0;
+}
+/// Casts of so many weights both ways, once in a step; none but with blocks of scales.
+std::vector<Kernel> weight_cast_kernels(LinearType type, std::int64_t weights);
 
 /// The share of a training step that one kernel list covers: one micro-batch of one rank. Behind an encoder, a target
 /// of as many tokens as the source has.

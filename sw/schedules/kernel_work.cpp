@@ -29,12 +29,17 @@ struct ToWork {
 
   accelerator::KernelWork operator()(const models::Gemm& gemm) const {
     // Tiles are those of the larger ones, where some products of a batch have a row or a term more.
-    return kernel_work(compute, accelerator::Gemm{.batch = gemm.batch,
-                                                  .m = gemm.m + (gemm.more_m > 0 ? 1 : 0),
-                                                  .n = gemm.n,
-                                                  .k = gemm.k + (gemm.more_k > 0 ? 1 : 0),
-                                                  .type = data_type(gemm.element_bytes),
-                                                  .fast_accumulation = gemm.fast_accumulation});
+    const bool is_fp4 = gemm.scale_block == models::kNvfp4Block;
+    accelerator::KernelWork work = kernel_work(
+        compute, accelerator::Gemm{.batch = gemm.batch,
+                                   .m = gemm.m + (gemm.more_m > 0 ? 1 : 0),
+                                   .n = gemm.n,
+                                   .k = gemm.k + (gemm.more_k > 0 ? 1 : 0),
+                                   .type = is_fp4 ? accelerator::DataType::kFp4 : data_type(gemm.element_bytes),
+                                   .fast_accumulation = gemm.fast_accumulation || gemm.scale_block > 0});
+    // Those of fp4 are the array's own.
+    if (gemm.scale_block > 0 && !is_fp4) work.read = work.read + Bytes(work.read.count() / gemm.scale_block);
+    return work;
   }
   accelerator::KernelWork operator()(const models::FlashAttention& attention) const {
     accelerator::FlashAttention work{attention.batch,    attention.heads,  attention.kv_heads, attention.queries,

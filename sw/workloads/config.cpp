@@ -103,11 +103,13 @@ void check_counts(const WorkloadConfig& config) {
 }
 
 void check_linear(const WorkloadConfig& config) {
-  if (!config.is_float8()) return;
+  if (config.linear == models::LinearType::kPlain) return;
+  const std::string name(weft::name_of(config.linear));
   if (!models::is_fused(models::UnitKind::kBlock, config.fusion)) {
-    throw WorkloadError("--linear", "expected --fusion compiled-blocks or fused with float8, as casts are fused");
+    throw WorkloadError("--linear", "expected --fusion compiled-blocks or fused with " + name + ", as casts are fused");
   }
-  if (config.element_bytes != 2) throw WorkloadError("--linear", "expected a --type of 16 bits with float8");
+  if (config.element_bytes != 2) throw WorkloadError("--linear", "expected a --type of 16 bits with " + name);
+  if (!config.is_float8()) return;
   if (config.model.has_experts()) throw WorkloadError("--linear", "expected no experts with float8");
   if (config.model.is_latent()) throw WorkloadError("--linear", "expected no latent attention with float8");
   if (config.recompute == models::Recompute::kSelectiveLayer) {
@@ -161,6 +163,7 @@ void WorkloadConfig::check() const {
                                           model.name + ", got " + std::to_string(sequence));
   }
   // Ends of the sequence are paired, so that causal attention is equal work on all ranks.
+  if (cp > 1 && model.window > 0) throw WorkloadError("--parallel cp", "expected 1, as the model has windows");
   if (cp > 1) must_be_multiple("--sequence", sequence, 2 * cp, "two equal parts for each of cp ranks");
   if (sequence_parallel) {
     if (tp == 1) throw WorkloadError("--sequence-parallel", "expected tp above 1");

@@ -71,7 +71,9 @@ struct StepOptions {
     visit("attention", attention, "Attention kernel: flash-2, PyTorch's default, or flash-3");
     visit("linear", linear,
           "Products of blocks' linear layers. plain: in the type of parameters; float8: with a scale for each tensor; "
-          "weights and tokens are gathered in float8, too");
+          "weights and tokens are gathered in float8, too; mxfp8 and nvfp4: with a scale for each 32 or 16 values, on "
+          "parts "
+          "that multiply so (accelerator.compute.block_scales)");
     visit("weight_gradients", weight_gradients,
           "When weights' gradients are computed: beside the sums of inputs' gradients among the ranks of tp, or before "
           "them");

@@ -200,6 +200,20 @@ constexpr std::pair<std::string_view, Part> kPartOf[] = {
     {"router.choice_grad", Part::kRouterGradient},
     {"router.dgrad", Part::kRouterGradient},
     {"router.wgrad", Part::kRouterGradient},
+    // Casts with scales of blocks.
+    {"q_norm.cast", Part::kAttentionQkv},
+    {"kv_norm.cast", Part::kAttentionQkv},
+    {"wq_a.grad_cast", Part::kAttentionQkvInputGradient},
+    {"wkv_a.grad_cast", Part::kAttentionQkvInputGradient},
+    {"wkv.grad_cast", Part::kAttentionQkvInputGradient},
+    {"shared_input.cast", Part::kShared},
+    {"shared_hidden.cast", Part::kShared},
+    {"shared_up.grad_cast", Part::kSharedGradient},
+    {"shared_down.grad_cast", Part::kSharedGradient},
+    {"experts_input.cast", Part::kMlpUp},
+    {"experts_hidden.cast", Part::kMlpDown},
+    {"experts_up.grad_cast", Part::kMlpUpInputGradient},
+    {"experts_down.grad_cast", Part::kMlpDownGradient},
 };
 
 constexpr std::pair<Part, Part> kAgain[] = {
@@ -328,6 +342,10 @@ UnitShare RankShare::share(const models::Transformer& local, const models::StepS
   unit.activations = kept_activations(local, kind, shared);
   if (models::is_block(kind)) unit.repeated = recomputed_activations(local, kind, shared);
   if (shape.float8_weights) unit.parameters.float8 = linear_parameters(local, kind);
+  for (const models::Tensor& tensor : linear_weights(local, kind)) {
+    if (tensor.name == "router") continue;
+    unit.parameters.linear += tensor.elements() / (is_routed(tensor) ? config_.parallel.degree(Axis::kExpert) : 1);
+  }
   for (const models::Tensor& tensor : unit_tensors(local, kind)) {
     if (is_routed(tensor)) {
       unit.parameters.experts += tensor.elements() / config_.parallel.degree(Axis::kExpert);
@@ -373,9 +391,10 @@ void RankShare::add(Work& sum, const Kernel& kernel) const {
   if (config_.demand) sum.kernels.push_back(config_.demand(kernel));
 }
 
-Work RankShare::optimizer(std::int64_t parameters) const {
+Work RankShare::optimizer(std::int64_t parameters, std::int64_t weights) const {
   Work sum;
   for (const Kernel& kernel : models::optimizer_kernels(parameters, config_.fusion)) add(sum, kernel);
+  for (const Kernel& kernel : models::weight_cast_kernels(config_.linear, weights)) add(sum, kernel);
   return sum;
 }
 

@@ -80,6 +80,7 @@ struct Parameters {
   std::int64_t dense = 0;
   std::int64_t experts = 0;
   std::int64_t float8 = 0;  ///< of the dense ones, gathered in float8
+  std::int64_t linear = 0;  ///< of all, in linear layers of blocks
 };
 
 /// A block's, or those of embedding and head.
@@ -117,8 +118,8 @@ class RankShare {
   [[nodiscard]] const UnitShare& head() const { return head_; }
   /// The most that the backward pass of a block makes again.
   [[nodiscard]] std::int64_t repeated_activations() const;
-  /// Adam on so many parameters of a rank.
-  [[nodiscard]] Work optimizer(std::int64_t parameters) const;
+  /// Adam on so many parameters of a rank, and the casts of so many weights.
+  [[nodiscard]] Work optimizer(std::int64_t parameters, std::int64_t weights) const;
   /// What is done to a shard before it is gathered.
   [[nodiscard]] Work cast(const models::Shard& shard) const;
   /// A kernel that reads so many bytes and writes them elsewhere.

@@ -140,8 +140,17 @@ void RankStep::step() {
                                                 shard_elements(table) * config_.gradient_bytes, all)});
   }
   const std::string name = config_.steps > 1 ? "optimizer step" + std::to_string(step_) : "optimizer";
-  const Ids updated = emitter_.compute(name, share_.optimizer(updated_), all);
+  const Ids updated = emitter_.compute(name, share_.optimizer(updated_, cast_weights()), all);
   scale_weights(updated);
+}
+
+/// Of the rank's blocks, those that are cast once in a step.
+std::int64_t RankStep::cast_weights() const {
+  std::int64_t sum = 0;
+  for (std::int64_t block = 0; block < config_.model.layers; ++block) {
+    if (share_.has(block)) sum += share_.block(block).parameters.linear;
+  }
+  return sum;
 }
 
 /// What the next step gathers in float8 is scaled by the largest of each weight's values, on all ranks that have a part

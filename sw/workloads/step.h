@@ -82,6 +82,7 @@ class RankStep {
   void step();
   Ids cast(const ParameterGathers::Set& set);
   void scale_weights(const Ids& updated);
+  [[nodiscard]] std::int64_t cast_weights() const;
   void operation(const PipelineOperation& operation);
   void forward(const PipelineOperation& operation);
   void backward(const PipelineOperation& operation);

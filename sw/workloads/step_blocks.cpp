@@ -73,7 +73,7 @@ Ids RankStep::agree_on_scales(const std::string& what, std::int64_t tensors, con
 
 /// Of what a product's result is summed to, and so gathered with sequence parallelism.
 Ids RankStep::cast_gradient(Part part, const std::string& what, const Ids& in) {
-  if (!config_.is_float8()) return in;
+  if (config_.linear == models::LinearType::kPlain) return in;
   return agree_on_scales(what, config_.sequence_parallel ? 1 : 0, compute(part, in));
 }
 

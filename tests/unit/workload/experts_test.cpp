@@ -124,5 +124,37 @@ TEST(Experts, NoTokenIsLost) {
   EXPECT_EQ(backward, 2 * forward);
 }
 
+/// With a byte of scale for each 32 values of a byte, or 16 of half a one; casts both ways, weights' once in a step.
+TEST(Experts, ProductsHaveScalesOfBlocks) {
+  const Transformer& of = model("qwen3-30b-a3b");
+  for (const auto& [type, bytes] : {std::pair{LinearType::kMxfp8, 33.0 / 32}, {LinearType::kNvfp4, 9.0 / 16}}) {
+    StepShape shape;
+    shape.sequence = 4096;
+    shape.fusion = Fusion::kFused;
+    const std::vector<Kernel> plain = forward_kernels(of, UnitKind::kExpertBlock, shape);
+    shape.linear = type;
+    const std::vector<Kernel> kernels = forward_kernels(of, UnitKind::kExpertBlock, shape);
+    EXPECT_EQ(flops_of(kernels), flops_of(plain));
+    EXPECT_EQ(kernels.size(), plain.size() + 4);
+    for (const Kernel& kernel : kernels) {
+      if (kernel.name == "experts_up") {
+        const auto gemm = std::get<Gemm>(kernel.shape);
+        const double operands = 4096.0 * 8 * 2048 + 128.0 * 2048 * 1536;
+        EXPECT_EQ(bytes_moved(gemm), operands * bytes + 4096.0 * 8 * 1536 * 2);
+      } else if (kernel.name == "experts_input.cast") {
+        const auto cast = std::get<Elementwise>(kernel.shape);
+        EXPECT_EQ(cast.bytes_written, 2 * bytes * 4096 * 8 * 2048);
+        EXPECT_EQ(cast.bytes_read, (type == LinearType::kNvfp4 ? 2 : 1) * 4096.0 * 8 * 2048 * 2);
+      } else if (kernel.name == "router") {
+        EXPECT_EQ(std::get<Gemm>(kernel.shape).element_bytes, 2);
+      }
+    }
+    const std::vector<Kernel> casts = weight_cast_kernels(type, 1 << 20);
+    ASSERT_EQ(casts.size(), 1U);
+    EXPECT_EQ(bytes_moved(casts.front()), (type == LinearType::kNvfp4 ? 8 : 4) * 1048576.0 + 2 * bytes * 1048576);
+  }
+  EXPECT_TRUE(weight_cast_kernels(LinearType::kFloat8, 100).empty());
+}
+
 }  // namespace
 }  // namespace weft::models

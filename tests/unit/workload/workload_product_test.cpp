@@ -165,6 +165,8 @@ std::vector<Product> products() {
       product.load = recompute == models::Recompute::kFull ? LoadKind::kDirichlet : LoadKind::kZipf;
       product.distributed = true;
       all.push_back(product);
+      product.linear = models::LinearType::kMxfp8;
+      all.push_back(product);
     }
     add_again({"cp=3,fsdp=2,pp=2", kInterleaved, 3, 2});
   }
