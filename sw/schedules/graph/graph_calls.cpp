@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Collectives that groups do one after the other, and how a collective ends.
 #include <numeric>
+#include <utility>
 
 #include "sw/schedules/graph/graph.h"
 #include "traces/chakra/exchange.h"
@@ -42,9 +43,10 @@ Task GraphEngine::run(GroupOf& group, const Call& call) const {
       if (call.to.empty()) {
         co_await communicator.all_to_all(call.member, call.input, call.input + bytes, bytes);
       } else {
+        // A temporary would be destroyed twice (GCC's bug 99576).
+        collectives::Parts parts{call.to, call.contents.from};
         co_await communicator.exchange(call.member, call.input, call.input + bytes,
-                                       bytes / static_cast<std::uint64_t>(communicator.size()),
-                                       {call.to, call.contents.from});
+                                       bytes / static_cast<std::uint64_t>(communicator.size()), std::move(parts));
       }
       break;
     default:

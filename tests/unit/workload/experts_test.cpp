@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // Models with experts: their sizes and operations, by what is published of them and by hand.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "sw/models/transformer.h"
+#include "traces/files/format_error.h"
 
 namespace weft::models {
 namespace {
+
+namespace fs = std::filesystem;
 
 const Transformer& model(std::string_view name) {
   static const std::vector<Transformer> models = load_transformers();
@@ -122,6 +129,46 @@ TEST(Experts, NoTokenIsLost) {
   backward = sum(backward_kernels(of, UnitKind::kExpertBlock, shape));
   EXPECT_EQ(forward, std::int64_t{2} * 1003 * 3 * 2048 * 768);
   EXPECT_EQ(backward, 2 * forward);
+}
+
+/// The message of reading a file with these members besides those of any transformer; "" if it is read.
+std::string error_of_file(const std::string& members, Transformer* read = nullptr) {
+  const fs::path file = fs::path(testing::TempDir()) / ("weft_experts_" + std::to_string(getpid()) + ".json");
+  std::ofstream(file) << R"({"layers": 4, "d_model": 64, "ffn": 256, "heads": 4, "vocab": 100, "sequence": 32, )"
+                      << members << "}";
+  std::string message;
+  try {
+    const std::vector<Transformer> models = load_transformers(file);
+    if (read != nullptr) *read = models.front();
+  } catch (const traces::FormatError& error) {
+    message = error.what();
+    message.erase(0, file.string().size());
+  }
+  fs::remove(file);
+  return message;
+}
+
+TEST(Experts, FilesOfOnesOwnHaveThem) {
+  Transformer read;
+  ASSERT_EQ(error_of_file(R"("experts": 8, "top_k": 2, "expert_ffn": 32, "shared_experts": 2, "dense_layers": 1,
+                             "kv_lora_rank": 16, "qk_nope_head_dim": 12, "qk_rope_head_dim": 4, "v_head_dim": 8,
+                             "window": 16, "full_every": 4)",
+                          &read),
+            "");
+  EXPECT_EQ(read.shared_ffn, 64);
+  EXPECT_EQ(read.head_dim, 16);
+  EXPECT_EQ(read.attended_width(), 32);
+  EXPECT_EQ(block_kind(read, 0), UnitKind::kBlock);
+  EXPECT_EQ(block_kind(read, 1), UnitKind::kExpertBlock);
+  EXPECT_EQ(read.window_of(3), 0);
+  EXPECT_EQ(error_of_file(R"("top_k": 2)"), ": experts: expected a number of experts, because top_k is given");
+  EXPECT_EQ(error_of_file(R"("experts": 8, "top_k": 9, "expert_ffn": 32)"),
+            ": top_k: expected an integer from 1 to 8, got 9");
+  EXPECT_EQ(error_of_file(R"("v_head_dim": 8)"), ": kv_lora_rank: expected a number, because v_head_dim is given");
+  EXPECT_EQ(error_of_file(R"("full_every": 2)"),
+            ": full_every: expected a window, because some blocks have none, got 2");
+  EXPECT_EQ(error_of_file(R"("encoder": 2, "qk_norm": true)"),
+            ": encoder: expected a decoder alone, for experts, latent attention and windows, got 2");
 }
 
 /// With a byte of scale for each 32 values of a byte, or 16 of half a one; casts both ways, weights' once in a step.
