@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -163,12 +164,26 @@ TEST(Experts, FilesOfOnesOwnHaveThem) {
   EXPECT_EQ(read.window_of(3), 0);
   EXPECT_EQ(error_of_file(R"("top_k": 2)"), ": experts: expected a number of experts, because top_k is given");
   EXPECT_EQ(error_of_file(R"("experts": 8, "top_k": 9, "expert_ffn": 32)"),
-            ": top_k: expected an integer from 1 to 8, got 9");
+            ": top_k: expected a whole number from 1 to 8, got 9");
   EXPECT_EQ(error_of_file(R"("v_head_dim": 8)"), ": kv_lora_rank: expected a number, because v_head_dim is given");
   EXPECT_EQ(error_of_file(R"("full_every": 2)"),
             ": full_every: expected a window, because some blocks have none, got 2");
   EXPECT_EQ(error_of_file(R"("encoder": 2, "qk_norm": true)"),
             ": encoder: expected a decoder alone, for experts, latent attention and windows, got 2");
+}
+
+TEST(Experts, AreOfDecodersAmongOthers) {
+  EXPECT_EQ(find_decoder(load_transformers(), "gpt2").name, "gpt2");
+  try {
+    find_decoder(load_transformers(), "t5-3b");
+    FAIL();
+  } catch (const std::invalid_argument& error) {
+    EXPECT_STREQ(
+        error.what(),
+        "t5-3b has an encoder, relative positions or dropout, expected one of llama2-7b, llama2-13b, llama2-34b, "
+        "llama2-70b, llama3-8b, llama3-70b, llama3.1-405b, gpt2, gpt2-xl, gpt3-175b, gpt-175b-fsdp, nano, "
+        "deepseek-v3, kimi-k2, qwen3-235b-a22b, qwen3-30b-a3b, gpt-oss-120b, gpt-oss-20b");
+  }
 }
 
 /// With a byte of scale for each 32 values of a byte, or 16 of half a one; casts both ways, weights' once in a step.
