@@ -83,7 +83,7 @@ class GraphJob final : public Job {
                       "differ, such as nccl, because collectives.dimensions exchange equal ones");
   }
 
-  /// AllToAlls do not, nor any with the library `dimensions`.
+  /// With the library `dimensions` none are, and AllToAlls are only where the algorithm has them.
   [[nodiscard]] bool follows_algorithm() const override { return false; }
 
   void build(Share& share) override {
