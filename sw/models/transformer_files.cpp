@@ -19,6 +19,7 @@ namespace {
 /// Beyond any real model: with these, counts of parameters stay within 63 bits.
 constexpr std::int64_t kMaxWidth = 1 << 20;
 constexpr std::int64_t kMaxCount = 1 << 12;
+constexpr std::int64_t kMaxExperts = 1 << 22;
 
 /// What a table may leave out.
 const std::vector<std::string_view> kOptional = {"encoder",     "relative",     "dropout",          "experts",
@@ -52,6 +53,9 @@ void read_experts(const Row& row, Transformer& model) {
   model.top_k = row.integer("top_k", 1, model.experts);
   model.expert_ffn = row.integer("expert_ffn", 1, kMaxWidth);
   if (row.has("shared_experts")) model.shared_ffn = row.integer("shared_experts", 0, kMaxCount) * model.expert_ffn;
+  for (const std::int64_t width : {model.experts * model.expert_ffn, model.shared_ffn}) {
+    if (width > kMaxExperts) row.fail("expert_ffn", fmt::format("at most {} columns of all experts", kMaxExperts));
+  }
   if (row.has("dense_layers")) model.dense_layers = row.integer("dense_layers", 0, model.layers);
 }
 

@@ -165,6 +165,8 @@ TEST(Experts, FilesOfOnesOwnHaveThem) {
   EXPECT_EQ(error_of_file(R"("top_k": 2)"), ": experts: expected a number of experts, because top_k is given");
   EXPECT_EQ(error_of_file(R"("experts": 8, "top_k": 9, "expert_ffn": 32)"),
             ": top_k: expected a whole number from 1 to 8, got 9");
+  EXPECT_EQ(error_of_file(R"("experts": 4096, "top_k": 1, "expert_ffn": 1048576)"),
+            ": expert_ffn: expected at most 4194304 columns of all experts, got 1048576");
   EXPECT_EQ(error_of_file(R"("v_head_dim": 8)"), ": kv_lora_rank: expected a number, because v_head_dim is given");
   EXPECT_EQ(error_of_file(R"("full_every": 2)"),
             ": full_every: expected a window, because some blocks have none, got 2");
