@@ -196,7 +196,7 @@ void CsvTable::expect_rows(std::string_view of) const {
 }
 
 void CsvTable::expect_columns(std::initializer_list<std::string_view> names,
-                              std::initializer_list<std::string_view> optional) const {
+                              const std::vector<std::string_view>& optional) const {
   for (const std::string_view name : names) static_cast<void>(column_index(name));
   std::vector<std::string_view> known = names;
   known.insert(known.end(), optional.begin(), optional.end());

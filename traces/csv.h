@@ -82,7 +82,7 @@ class CsvTable {
   /// Throws unless the columns are exactly these, in any order, some of which may be absent: a misspelt column must not
   /// pass for one of those.
   void expect_columns(std::initializer_list<std::string_view> names,
-                      std::initializer_list<std::string_view> optional = {}) const;
+                      const std::vector<std::string_view>& optional = {}) const;
 
   [[nodiscard]] std::size_t size() const { return records_.size(); }
   [[nodiscard]] bool empty() const { return records_.empty(); }

@@ -104,6 +104,7 @@ struct ComputeConfig {
   Compute vector_fp64 = Compute(33'500'000'000'000);
   /// CUDA C++ Programming Guide, throughput of arithmetic instructions: 16 for all generations since Volta (recalled).
   std::int64_t special_functions = 16;
+  bool block_scales = false;
   std::string lacks;
   double sparsity = 2;
   Bytes l2_size = Bytes(50LL << 20);
@@ -162,6 +163,8 @@ struct ComputeConfig {
           Range{1'000'000, 100'000'000'000});
     visit("vector_fp64", vector_fp64, "Peak of the float64 vector units", Range{1});
     visit("special_functions", special_functions, "Exponentials that an SM computes in a cycle", Range{1, 4096});
+    visit("block_scales", block_scales,
+          "Tensor cores multiply 8-bit operands that have a scale for each 32 values (MXFP8), at the rate of fp8");
     visit("lacks", lacks, "Types that no unit multiplies, separated by commas; they have the peak of another type");
     visit("sparsity", sparsity,
           "Speed-up of tensor cores when half of one operand is 0 (2:4 sparsity); 1: not supported");

@@ -57,10 +57,14 @@ int show_model(const ListingOptions& options) {
   }
   std::vector<std::vector<std::string>> lines;
   for (const auto& [key, value] : json.items()) {
-    const std::string text = key == "parameters" ? fmt::format("{} ({})", value.dump(), count_text(model.parameters()))
-                             : key == "kinds"    ? join(model.kinds(), ", ")
-                             : value.is_string() ? value.get<std::string>()
-                                                 : value.dump();
+    const std::string text =
+        key == "parameters"          ? fmt::format("{} ({})", value.dump(), count_text(model.parameters()))
+        : key == "active_parameters" ? fmt::format("{} ({})", value.dump(), count_text(model.active()))
+        : key == "flops_per_token"
+            ? fmt::format("{:.4g}, of a sequence as long as it was trained with", value.get<double>())
+        : key == "kinds"    ? join(model.kinds(), ", ")
+        : value.is_string() ? value.get<std::string>()
+                            : value.dump();
     lines.push_back({key, text});
   }
   print(listed(lines));
@@ -72,13 +76,16 @@ int list_all_models(const ListingOptions& options) {
   const std::vector<ListedModel> models = list_models(Catalogue());
   ordered_json json = ordered_json::array();
   std::vector<std::string> names;
-  std::vector<std::vector<std::string>> lines = {{"name", "parameters", "layers", "hidden", "kinds of workload"}};
+  std::vector<std::vector<std::string>> lines = {
+      {"name", "parameters", "of a token", "layers", "hidden", "kinds of workload"}};
   for (const ListedModel& model : models) {
     names.push_back(model.name);
     json.push_back(to_json(model));
-    lines.push_back(
-        {model.name, fmt::format("{:>10}", count_text(model.parameters())), fmt::format("{:>6}", model.layers()),
-         fmt::format("{:>6}", model.hidden() > 0 ? std::to_string(model.hidden()) : "-"), join(model.kinds(), ", ")});
+    lines.push_back({model.name, fmt::format("{:>10}", count_text(model.parameters())),
+                     fmt::format("{:>10}", model.active() > 0 ? count_text(model.active()) : "-"),
+                     fmt::format("{:>6}", model.layers()),
+                     fmt::format("{:>6}", model.hidden() > 0 ? std::to_string(model.hidden()) : "-"),
+                     join(model.kinds(), ", ")});
   }
   if (options.names) {
     print_names(names);

@@ -122,6 +122,8 @@ std::string prepared_text(const Baseline& prepared) {
 /// As a run begins, without results.
 int estimate_machine(const RunOptions& options, Platform& platform) {
   MachineRun run(platform);
+  // Also of what does not fit, which ends here.
+  if (!options.json) print(run.job().needs());
   const Stopwatch build_watch;
   Machine& machine = run.build(false);
   const double built = build_watch.cpu_seconds();
@@ -130,7 +132,10 @@ int estimate_machine(const RunOptions& options, Platform& platform) {
     return estimate(machine, run.job(), built, options.trial);
   });
   if (options.json) {
-    print_json(to_json(told));
+    nlohmann::ordered_json json = to_json(told);
+    if (ordered_json needs = run.job().needs_json(); !needs.is_null())
+      json["memory_of_stages_bytes"] = std::move(needs);
+    print_json(json);
   } else {
     print(platform.name() + ": " + to_text(told));
   }

@@ -58,7 +58,11 @@ struct WorkloadOptions {
   bool async_tensor_parallel = false;
   bool copies = false;
   std::int64_t experts = 0;
-  std::int64_t top_k = 1;
+  std::int64_t top_k = 0;
+  std::string expert_load = "balanced";
+  double expert_skew = 1;
+  std::int64_t expert_seed = 1;
+  bool distributed_optimizer = false;
   std::optional<int> prefetch;
   int steps = 1;
   std::string accelerator;
@@ -91,6 +95,9 @@ void time_on_part(const std::string& accelerator, WorkloadConfig& config) {
                      join(Catalogue().names(std::string(AcceleratorPart::kPartKind)), ", ") + ", got " +
                      in_quotes(accelerator));
   }
+  if (const std::string wrong = refused_linear(part->compute(), config.linear); !wrong.empty()) {
+    throw UsageError("--linear: " + wrong);
+  }
   time_on(part->compute(), part->hbm.sustained(), config);
 }
 
@@ -122,11 +129,15 @@ WorkloadConfig read_config(const WorkloadOptions& options) {
   step.copies = options.copies;
   step.experts = options.experts;
   step.top_k = options.top_k;
+  step.expert_load = value_of<workloads::LoadKind>(options.expert_load);
+  step.expert_skew = options.expert_skew;
+  step.expert_seed = options.expert_seed;
+  step.distributed_optimizer = options.distributed_optimizer;
   step.prefetch = options.prefetch.value_or(step.prefetch);
   step.steps = options.steps;
   WorkloadConfig config = step.config(read_model(options.model));
-  if (options.prefetch && config.parallel.degree(workloads::Axis::kShard) == 1) {
-    throw UsageError("--prefetch: expected fsdp above 1 in --parallel");
+  if (options.prefetch && config.parallel.degree(workloads::Axis::kShard) == 1 && !config.distributed_optimizer) {
+    throw UsageError("--prefetch: expected fsdp above 1 in --parallel, or --distributed-optimizer");
   }
   time_on_part(options.accelerator, config);
   return config;
@@ -190,6 +201,10 @@ void print_table(const TransformerWorkload& workload, const std::vector<RankSums
                     config.model.layers, config.batch, config.sequence, config.microbatches,
                     config.microbatches == 1 ? "microbatch" : "microbatches", config.sequences_of_microbatch()));
   print(in_columns(lines));
+  if (config.load.kind != workloads::LoadKind::kBalanced) {
+    print(fmt::format("\nthe busiest rank of experts: {:.2f} times the mean of its block, over all blocks\n",
+                      config.busiest_rank()));
+  }
   if (config.pipeline().stages > 1) print("\npipeline bubble: " + bubble_text(config.pipeline()) + "\n");
 }
 
@@ -213,8 +228,12 @@ ordered_json to_json(const WorkloadOptions& options, const TransformerWorkload& 
                     {"communication", communication},
                     {"parameters", rank.parameters},
                     {"state_bytes", rank.state_bytes},
+                    {"parameter_bytes", rank.parameter_bytes},
+                    {"gradient_bytes", rank.gradient_bytes},
+                    {"optimizer_bytes", rank.optimizer_bytes},
                     {"activation_bytes", rank.activation_bytes},
-                    {"gathered_bytes", rank.gathered_bytes}});
+                    {"gathered_bytes", rank.gathered_bytes},
+                    {"routed_tokens", rank.routed_tokens}});
   }
   const bool has_groups = !workload.groups().empty();
   ordered_json json = {{"model", config.model.name},
@@ -237,8 +256,13 @@ ordered_json to_json(const WorkloadOptions& options, const TransformerWorkload& 
                        {"weight_gradients", options.weight_gradients},
                        {"async_tensor_parallel", options.async_tensor_parallel},
                        {"copies", options.copies},
-                       {"experts", config.experts},
-                       {"top_k", config.top_k},
+                       {"experts", config.model.experts},
+                       {"top_k", config.model.top_k},
+                       {"expert_load", options.expert_load},
+                       {"expert_skew", config.load.skew},
+                       {"expert_seed", config.load.seed},
+                       {"busiest_expert_rank", config.busiest_rank()},
+                       {"distributed_optimizer", config.distributed_optimizer},
                        {"steps", config.steps},
                        {"accelerator", nullptr},
                        {"traces", prefix.string()},
@@ -290,9 +314,10 @@ Command workload_command(const Arguments& parent) {
                  "A transformer (weft models), or a file with one: my.json, or my.csv:NAME for a row of a table")
       .required()
       .type_name("MODEL");
-  app.add_option(
-         "--parallel", options->parallel,
-         "Degrees, such as tp=8,pp=4: tensor tp, context cp, expert ep, fully sharded fsdp, data dp, pipeline pp")
+  app.add_option("--parallel", options->parallel,
+                 "Degrees, such as tp=8,pp=4: tensor tp, context cp, fully sharded fsdp, data dp, pipeline pp; expert "
+                 "ep, within "
+                 "cp x fsdp x dp; etp: ranks that have a part of an expert, tp if left out")
       .type_name("DEGREES")
       .shows_default();
   app.add_option("--schedule", options->schedule, "Schedule of the pipeline")
@@ -337,7 +362,9 @@ Command workload_command(const Arguments& parent) {
                  "Attention kernel; if left out, flash-3 with --fusion fused, else flash-2")
       .check(OneOf(names_of<models::AttentionKernel>()));
   app.add_option("--linear", options->linear,
-                 "Products of blocks' linear layers: in --type, or in float8 as torchao's training converts them")
+                 "Products of blocks' linear layers: in --type, in float8 as torchao's training converts them, or with "
+                 "scales of "
+                 "blocks as Transformer Engine's")
       .shows_default()
       .check(OneOf(names_of<models::LinearType>()));
   app.add_option("--weight-gradients", options->weight_gradients,
@@ -350,13 +377,30 @@ Command workload_command(const Arguments& parent) {
                "meanwhile, as in PyTorch's asynchronous tensor parallelism");
   app.add_flag("--copies", options->copies,
                "Kernels copy into and out of the buffers of collectives, as in PyTorch's FSDP2 and DTensor");
-  app.add_option("--experts", options->experts, "Experts in place of each MLP; 0: the MLP itself")
+  app.add_option("--experts", options->experts,
+                 "Experts of a block; 0: the network's own. Of a network without, they stand in place of each MLP")
       .shows_default()
       .check(Within(std::int64_t{0}, kMostLayers));
-  app.add_option("--top-k", options->top_k, "Experts that a token goes to")
+  app.add_option("--top-k", options->top_k, "Experts that a token goes to; 0: the network's own, or 1")
       .shows_default()
-      .check(Within(std::int64_t{1}, kMostLayers));
-  app.add_option("--prefetch", options->prefetch, "With fsdp: units whose Allgather is issued ahead; 1 if left out")
+      .check(Within(std::int64_t{0}, kMostLayers));
+  app.add_option("--expert-load", options->expert_load,
+                 "How tokens are spread over a block's experts: evenly, by Zipf's law in an order that is drawn, or by "
+                 "shares that are drawn")
+      .shows_default()
+      .check(OneOf(names_of<workloads::LoadKind>()));
+  app.add_option("--expert-skew", options->expert_skew,
+                 "The exponent of zipf, more of which is less even, or the parameters of dirichlet, more even")
+      .shows_default();
+  app.add_option("--expert-seed", options->expert_seed, "What is drawn for --expert-load")
+      .shows_default()
+      .check(Within(std::int64_t{0}, kMost));
+  app.add_flag(
+      "--distributed-optimizer", options->distributed_optimizer,
+      "Ranks with the same parameters share out gradients' sums and the optimizer (ZeRO stage 1), as Megatron's "
+      "--use-distributed-optimizer");
+  app.add_option("--prefetch", options->prefetch,
+                 "With fsdp or a distributed optimizer: units whose Allgather is issued ahead; 1 if left out")
       .check(Within(1, StepOptions::kMostPrefetch));
   app.add_option("--steps", options->steps, "Training steps").shows_default().check(Within(1, StepOptions::kMostSteps));
   app.add_option("--accelerator", options->accelerator,

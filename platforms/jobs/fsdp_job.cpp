@@ -272,7 +272,10 @@ JobKind fsdp_job() {
   JobKind kind = job_kind(
       "fsdp", "A transformer trained by fully sharded data parallelism.", FsdpConfig(),
       [](Platform& platform, const FsdpConfig& config) { return std::make_unique<FsdpJob>(platform, config); });
-  kind.takes_model = [](const models::AnyModel& model) { return std::holds_alternative<models::Transformer>(model); };
+  kind.takes_model = [](const models::AnyModel& model) {
+    const auto* transformer = std::get_if<models::Transformer>(&model);
+    return transformer != nullptr && has_plain_blocks(*transformer);
+  };
   return kind;
 }
 

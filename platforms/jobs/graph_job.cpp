@@ -11,6 +11,7 @@
 
 #include "hw/fabric/topology/topology.h"
 #include "platforms/jobs/graph/graph_workload.h"
+#include "platforms/jobs/graph/step_memory.h"
 #include "platforms/jobs/graph/trace_members.h"
 #include "platforms/jobs/graph/transformer_workload.h"
 #include "platforms/jobs/job_kind.h"
@@ -72,7 +73,17 @@ class GraphJob final : public Job {
     nodes_ = static_cast<std::uint64_t>(step_->ranks.front().nodes);
   }
 
-  /// AllToAlls do not, nor any with the library `dimensions`.
+  /// Throws ConfigError where the parts of AllToAlls differ and nobody can exchange them.
+  static void check_exchanges(const workloads::StepOptions& step, const schedules::GraphConfig& config) {
+    if (step.expert_load == workloads::LoadKind::kBalanced || config.library == schedules::Library::kCommunicators) {
+      return;
+    }
+    throw ConfigError("workload.expert_load",
+                      "expected workload.library communicators with a collectives.algorithm that exchanges parts that "
+                      "differ, such as nccl, because collectives.dimensions exchange equal ones");
+  }
+
+  /// With the library `dimensions` none are, and AllToAlls are only where the algorithm has them.
   [[nodiscard]] bool follows_algorithm() const override { return false; }
 
   void build(Share& share) override {
@@ -136,6 +147,9 @@ class GraphJob final : public Job {
                          {"wrong", nullptr}};
     if (share_->machine().has_remote_memory()) json["memory_transfers"] = result.transfers;
     if (step_) {
+      if (step_->config.load.kind != workloads::LoadKind::kBalanced) {
+        json["busiest_expert_rank"] = step_->config.busiest_rank();
+      }
       const Speed speed = speed_of(*last);
       json["step_time_us"] = speed.step_s * 1e6;
       json.update(to_json(speed));
@@ -143,6 +157,7 @@ class GraphJob final : public Job {
       json["accelerator_memory_bytes"] = {{"parameters, gradients and optimizer", rank.state_bytes},
                                           {"gathered parameters", rank.gathered_bytes},
                                           {"activations", rank.activation_bytes}};
+      json["memory_of_stages_bytes"] = memory_json(*step_);
     }
     if (result.wrong >= 0) json["wrong"] = result.wrong;
     return json;
@@ -173,11 +188,20 @@ class GraphJob final : public Job {
       row("tokens/s per GPU", fmt::format("{:>12.0f}", speed.tokens_per_s));
       row("TFLOPS per GPU", fmt::format("{:>12.1f}", speed.tflops));
       row("MFU", fmt::format("{:>10.1f} %", speed.mfu * 100));
+      if (step_->config.load.kind != workloads::LoadKind::kBalanced) {
+        row("busiest expert rank",
+            fmt::format("{:>12.2f}  times the mean of its block, over all blocks", step_->config.busiest_rank()));
+      }
     }
     if (result.wrong >= 0) row("wrong elements", number(result.wrong));
     return text;
   }
   [[nodiscard]] std::int64_t wrong() const override { return engine_->result().wrong; }
+  [[nodiscard]] std::string needs() const override {
+    return step_ ? "bytes that accelerators need, of each pipeline stage the fullest\n\n" + memory_text(*step_) + "\n"
+                 : "";
+  }
+  [[nodiscard]] ordered_json needs_json() const override { return step_ ? memory_json(*step_) : ordered_json(); }
 
  private:
   [[nodiscard]] std::uint64_t digest_on(const accelerator::ComputeConfig& compute) const;
@@ -186,9 +210,6 @@ class GraphJob final : public Job {
     return *std::max_element(step_->ranks.begin(), step_->ranks.end(),
                              [](const auto& a, const auto& b) { return memory_of(a) < memory_of(b); });
   }
-  [[nodiscard]] static std::int64_t memory_of(const workloads::RankSums& rank) {
-    return rank.state_bytes + rank.gathered_bytes + rank.activation_bytes;
-  }
   /// A step that was made here has to fit, as FSDP's. All ranks take as much as one, since buffers lie alike on all.
   void allocate() {
     const auto bytes = static_cast<std::uint64_t>(memory_of(largest()));
@@ -196,8 +217,10 @@ class GraphJob final : public Job {
       try {
         rank->memory.allocate("parameters, gradients, optimizer and activations of a step", bytes);
       } catch (const firmware::OutOfMemory& error) {
-        throw firmware::OutOfMemory(error.what() + std::string("; workload.recompute makes activations fewer"),
-                                    error.path());
+        throw firmware::OutOfMemory(
+            error.what() + std::string("; workload.recompute makes activations fewer, and weft run --estimate lists "
+                                       "what stages need"),
+            error.path());
       }
     }
   }
@@ -260,8 +283,10 @@ std::vector<IdleFields> GraphJob::idle() const {
     add(parallel.degree(Axis::kTensor) == 1, field, "tp of workload.parallel is 1");
   }
   add(parallel.degree(Axis::kPipeline) == 1, "schedule", "pp of workload.parallel is 1");
-  add(parallel.degree(Axis::kShard) == 1, "prefetch", "fsdp of workload.parallel is 1");
-  add(config.experts == 0, "top_k", "workload.experts is 0");
+  add(parallel.degree(Axis::kShard) == 1 && !config.distributed_optimizer, "prefetch",
+      "fsdp of workload.parallel is 1 and workload.distributed_optimizer is false");
+  const bool is_even = config.load.kind == workloads::LoadKind::kBalanced;
+  for (const char* field : {"expert_skew", "expert_seed"}) add(is_even, field, "workload.expert_load is balanced");
   add(config.fusion == models::Fusion::kFused, "code", "workload.fusion is fused");
   return idle;
 }
@@ -272,6 +297,7 @@ JobKind transformer_job() {
   JobKind kind =
       job_kind("transformer", "A step of a transformer in any parallelism, made into graphs and run as kind chakra.",
                TransformerConfig(), [](Platform& platform, const TransformerConfig& config) {
+                 GraphJob::check_exchanges(config.step, config.graph);
                  return platform.checked(
                      [&] { return std::make_unique<GraphJob>(generate_step(platform, config.step), config.graph); });
                });

@@ -50,6 +50,10 @@ class Job {
   /// Of a run in which nothing can happen any more: who has what under way, a line each.
   [[nodiscard]] virtual std::vector<std::string> unfinished() const { return {}; }
 
+  /// What accelerators need in memory, before build(): for people, and as JSON. Empty where nothing is known of it.
+  [[nodiscard]] virtual std::string needs() const { return ""; }
+  [[nodiscard]] virtual nlohmann::ordered_json needs_json() const;
+
   /// How its input is taken where that leaves something open, a line each.
   [[nodiscard]] virtual std::vector<std::string> remarks() const { return {}; }
 

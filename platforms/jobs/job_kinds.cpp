@@ -56,6 +56,10 @@ std::string names_of_kinds() {
 
 }  // namespace
 
+nlohmann::ordered_json Job::needs_json() const {
+  return {};
+}
+
 nlohmann::ordered_json Job::finished() const {
   return nlohmann::ordered_json::object();
 }

@@ -354,7 +354,7 @@ JobKind kfac_job() {
   // Layers, and transformers that are made of them.
   kind.takes_model = [](const models::AnyModel& model) {
     const auto* transformer = std::get_if<models::Transformer>(&model);
-    return transformer == nullptr || transformer->encoder == 0;
+    return transformer == nullptr || (transformer->encoder == 0 && has_plain_blocks(*transformer));
   };
   return kind;
 }

@@ -58,6 +58,11 @@ std::int64_t ListedModel::parameters() const {
                                 : models::totals(std::get<Network>(model)).parameters;
 }
 
+std::int64_t ListedModel::active() const {
+  const auto* transformer = std::get_if<Transformer>(&model);
+  return transformer != nullptr && transformer->has_experts() ? models::active_parameters(*transformer) : 0;
+}
+
 std::int64_t ListedModel::layers() const {
   const auto* transformer = std::get_if<Transformer>(&model);
   return transformer != nullptr ? transformer->blocks() : models::totals(std::get<Network>(model)).layers_with_factors;
@@ -101,6 +106,8 @@ nlohmann::ordered_json to_json(const ListedModel& listed) {
     return json;
   }
   const auto& model = std::get<Transformer>(listed.model);
+  if (listed.active() > 0) json["active_parameters"] = listed.active();
+  json["flops_per_token"] = models::megatron_flops_per_token(model, model.sequence);
   json.update({{"layers", model.layers},
                {"d_model", model.d_model},
                {"ffn", model.ffn},
@@ -117,6 +124,22 @@ nlohmann::ordered_json to_json(const ListedModel& listed) {
                {"encoder", model.encoder},
                {"relative", model.relative},
                {"dropout", model.dropout}});
+  if (model.has_experts()) {
+    json.update({{"experts", model.experts},
+                 {"top_k", model.top_k},
+                 {"expert_ffn", model.expert_ffn},
+                 {"shared_experts", model.shared_ffn / model.expert_ffn},
+                 {"dense_layers", model.dense_layers}});
+  }
+  if (model.is_latent()) {
+    json.update({{"q_lora_rank", model.q_lora_rank},
+                 {"kv_lora_rank", model.kv_lora_rank},
+                 {"qk_nope_head_dim", model.qk_nope_head_dim},
+                 {"qk_rope_head_dim", model.qk_rope_head_dim},
+                 {"v_head_dim", model.v_head_dim}});
+  }
+  if (model.window > 0) json.update({{"window", model.window}, {"full_every", model.full_every}});
+  if (model.qk_norm) json["qk_norm"] = true;
   return json;
 }
 

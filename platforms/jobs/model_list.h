@@ -17,6 +17,8 @@ struct ListedModel {
   models::AnyModel model;
 
   [[nodiscard]] std::int64_t parameters() const;
+  /// Of a transformer with experts those that a token passes (models::active_parameters); 0 for others.
+  [[nodiscard]] std::int64_t active() const;
   /// Blocks of a transformer, an encoder's among them; of other networks the layers that have weights, but for norms.
   [[nodiscard]] std::int64_t layers() const;
   /// The width of a transformer; 0 for others.

@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <numeric>
+#include <utility>
 
 #include "hw/core/cause/causes.h"
 #include "hw/core/config/blame.h"
@@ -202,6 +204,18 @@ Task Communicator::all_to_all(int member, std::uint64_t input, std::uint64_t out
   co_await enter(member);
   const firmware::Processor::Part part(processor_of(member), doer.whose);
   co_await group.all_to_all(member, input, output, bytes);
+  part.end();
+  call.end();
+}
+
+Task Communicator::exchange(int member, std::uint64_t input, std::uint64_t output, std::uint64_t place, Parts parts) {
+  const Doer& doer = doer_for(Operation::kAllToAll);
+  Group& group = begin(doer, "all_to_all");
+  const std::uint64_t sent = std::accumulate(parts.to.begin(), parts.to.end(), std::uint64_t{0});
+  const Watch::Call call(watch_.get(), member, "all_to_all", sent);
+  co_await enter(member);
+  const firmware::Processor::Part part(processor_of(member), doer.whose);
+  co_await group.exchange(member, input, output, place, std::move(parts));
   part.end();
   call.end();
 }

@@ -67,7 +67,15 @@ class Communicator {
   /// Part i of `input` goes to member i, whose `output` has it as part `member`: equal parts, what does not divide is
   /// left.
   firmware::Task all_to_all(int member, std::uint64_t input, std::uint64_t output, std::uint64_t bytes);
-  /// Whether the algorithm, or what is in its place, has such a collective. BroadcastConfig's trees bring a Broadcast
+  /// The same of parts that differ (Group::exchange), where can_exchange().
+  firmware::Task exchange(int member, std::uint64_t input, std::uint64_t output, std::uint64_t place, Parts parts);
+  [[nodiscard]] bool can_exchange() const {
+    const Doer* doer = doer_of(dimensions::Operation::kAllToAll);
+    return doer != nullptr && doer->group->exchanges_parts();
+  }
+  /// Whether the algorithm, or what is in its place, has such a collective.
+  [[nodiscard]] bool has(dimensions::Operation what) const { return doer_of(what) != nullptr; }
+  /// The same. BroadcastConfig's trees bring a Broadcast
   /// to any.
   [[nodiscard]] bool has(Rooted what) const {
     return (what == Rooted::kBroadcast && broadcast_ != nullptr) || doer_of(what) != nullptr;

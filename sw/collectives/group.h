@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sw/collectives/blocks.h"
 #include "sw/collectives/rooted.h"
@@ -23,6 +24,12 @@ inline BlockMap even_blocks(Extent whole, int count, std::uint64_t granule) {
     return split(whole, static_cast<std::uint64_t>(count), static_cast<std::uint64_t>(member), granule);
   };
 }
+
+/// Of a member in an AllToAll whose parts differ: bytes to each member and from each.
+struct Parts {
+  std::vector<std::uint64_t> to;
+  std::vector<std::uint64_t> from;
+};
 
 /// One way of doing the collectives of some ranks. Every member calls the same operations in the same order, each on a
 /// thread of its own processor; a group does one at a time. Buffers have the same address on every member.
@@ -72,6 +79,13 @@ class Group {
                                     std::uint64_t /*bytes*/) {
     fail("all_to_all");
   }
+  /// The same of parts that differ, where exchanges_parts(). Each part has a place of `place` bytes in both buffers.
+  virtual firmware::Task exchange(int /*member*/, std::uint64_t /*input*/, std::uint64_t /*output*/,
+                                  std::uint64_t /*place*/,
+                                  Parts /*parts*/) {  // NOLINT(performance-unnecessary-value-param): likewise
+    fail("exchange");
+  }
+  [[nodiscard]] virtual bool exchanges_parts() const { return false; }
   /// Copies `buffer` from member `root` to all.
   virtual firmware::Task broadcast(int /*member*/, int /*root*/, std::uint64_t /*buffer*/, std::uint64_t /*bytes*/) {
     fail("broadcast");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sw/collectives/reference.h"
 
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -86,9 +87,10 @@ std::int64_t Reference::wrong(const memory::BackingStore& store, std::uint64_t a
   std::int64_t wrong = 0;
   for (int m = 0; m < members; ++m) {
     // In an AllToAll, block m came from where member m has what is for this one.
-    const Extent from = block(m);
-    const std::uint64_t shift = operation == Operation::kAllToAll ? own - from.offset / size_of(type) : 0;
-    wrong += differing(store, address + from.offset, from, operation == Operation::kAllgather,
+    Extent part = block(m);
+    const std::uint64_t shift = operation == Operation::kAllToAll ? own - part.offset / size_of(type) : 0;
+    if (!from.empty()) part.bytes = std::min(part.bytes, from[static_cast<std::size_t>(m)]);
+    wrong += differing(store, address + part.offset, part, operation == Operation::kAllgather,
                        [&](std::uint64_t index) { return pattern(seed, m, index + shift); });
   }
   return wrong;

@@ -21,6 +21,8 @@ struct Reference {
   std::uint64_t bytes = 0;
   ElementType type = ElementType::kFp32;
   std::uint64_t seed = 0;
+  /// Of an AllToAll whose parts differ: what of each block comes from that member. Empty: all of it.
+  std::vector<std::uint64_t> from = {};
 
   /// Of an Allgather and a ReduceScatter, and of an AllToAll the part that member m sends to or gets from `index`.
   [[nodiscard]] Extent block(int index) const;

@@ -23,7 +23,30 @@ std::int64_t of_norm(const Transformer& model, UnitKind kind, const StepShape& s
 
 /// Of attention: its output, and the logarithm of each row's sum.
 std::int64_t of_attention_output(const Transformer& model, const StepShape& shape) {
-  return model.query_width() * shape.element_bytes + (model.relative > 0 ? 0 : model.heads * kFp32Bytes);
+  return model.attended_width() * shape.element_bytes + (model.relative > 0 ? 0 : model.heads * kFp32Bytes);
+}
+
+/// Of what queries, keys and values are made from, besides the block's input: with latent attention the vectors before
+/// and after their norms, with norms of queries and keys these before.
+std::int64_t of_projections(const Transformer& model, const StepShape& shape) {
+  if (model.is_latent()) {
+    return (2 * model.q_lora_rank + 2 * model.kv_lora_rank + model.qk_rope_head_dim) * shape.element_bytes;
+  }
+  return model.qk_norm ? (model.query_width() + model.kv_width()) * shape.element_bytes : 0;
+}
+
+/// Of an MLP of that width: up and what enters the down projection; with a gate that too, and eager its activation.
+std::int64_t of_hidden(const Transformer& model, UnitKind kind, const StepShape& shape) {
+  return (2 + (model.gated ? 1 + (is_fused(kind, shape.fusion) ? 0 : 1) : 0)) * shape.element_bytes;
+}
+
+/// Of all tokens of a block with experts: scores of the router and its choice, what all tokens go to, and of each token
+/// that comes to an expert what enters and what is hidden.
+std::int64_t of_experts(const Transformer& model, UnitKind kind, const StepShape& shape) {
+  const std::int64_t routed = shape.local_experts > 0 ? shape.routed_tokens : shape.tokens() * model.top_k;
+  const std::int64_t hidden = of_hidden(model, kind, shape);
+  return shape.tokens() * (model.experts * (shape.element_bytes + kFp32Bytes + kMask) + hidden * model.shared_ffn) +
+         routed * (model.d_model * shape.element_bytes + hidden * model.expert_ffn);
 }
 
 /// Of attention by operators: the softmax, what of it is multiplied with the values, and which of that is left out.
@@ -34,32 +57,39 @@ std::int64_t of_scores(const Transformer& model, UnitKind kind, const StepShape&
          (shape.element_bytes + (fused ? 0 : kFp32Bytes) + (model.dropout && !fused ? kMask : 0));
 }
 
-/// Of a block that makes nothing again, for each token.
+/// Of a block that makes nothing again.
 std::int64_t of_whole_block(const Transformer& model, UnitKind kind, const StepShape& shape) {
   const std::int64_t e = shape.element_bytes;
   const std::int64_t kv_width = shape.repeat_kv ? model.query_width() : model.kv_width();
+  const std::int64_t values = shape.repeat_kv ? model.attended_width() : model.value_width();
   const std::int64_t masks = model.dropout && !is_fused(kind, shape.fusion) ? kMask : 0;
-  const std::int64_t attention = of_norm(model, kind, shape) + (model.query_width() + 2 * kv_width) * e +
-                                 of_attention_output(model, shape) + of_scores(model, kind, shape) +
-                                 masks * width_of(model, shape);
-  // Up and what enters the down projection; with a gate that too, and eager its activation.
-  const std::int64_t hidden = 2 + (model.gated ? 1 + (is_fused(kind, shape.fusion) ? 0 : 1) : 0);
-  return (crosses(model, kind) ? 2 : 1) * attention + of_norm(model, kind, shape) + (hidden * e + masks) * model.ffn +
-         masks * width_of(model, shape);
+  const std::int64_t attention = of_norm(model, kind, shape) + (model.query_width() + kv_width + values) * e +
+                                 of_projections(model, shape) + of_attention_output(model, shape) +
+                                 of_scores(model, kind, shape) + masks * width_of(model, shape);
+  const std::int64_t without_mlp = (crosses(model, kind) ? 2 : 1) * attention + of_norm(model, kind, shape);
+  if (kind == UnitKind::kExpertBlock) return shape.tokens() * without_mlp + of_experts(model, kind, shape);
+  return shape.tokens() *
+         (without_mlp + (of_hidden(model, kind, shape) + masks) * model.ffn + masks * width_of(model, shape));
 }
 
-/// Of a block with recomputation, for each token.
+/// Of a block with recomputation.
 std::int64_t of_kept_block(const Transformer& model, UnitKind kind, const StepShape& shape) {
   const std::int64_t e = shape.element_bytes;
   const std::int64_t input = width_of(model, shape) * e;
   switch (shape.recompute) {
     case Recompute::kFull:
-      return input;
+      return shape.tokens() * input;
     case Recompute::kSelectiveOp: {
       // Every other product from the first: wq, wv, then gate and down, or up.
-      const std::int64_t products = (crosses(model, kind) ? 2 : 1) * (model.query_width() + model.kv_width()) +
-                                    model.ffn + (model.gated ? width_of(model, shape) : 0);
-      return input + products * e + (model.relative > 0 ? 0 : of_attention_output(model, shape));
+      const std::int64_t products =
+          (crosses(model, kind) ? 2 : 1) * (model.query_width() + model.kv_width()) +
+          (kind == UnitKind::kExpertBlock ? 0 : model.ffn + (model.gated ? width_of(model, shape) : 0));
+      const std::int64_t kept =
+          shape.tokens() * (input + products * e + (model.relative > 0 ? 0 : of_attention_output(model, shape)));
+      if (kind != UnitKind::kExpertBlock) return kept;
+      // What came from other ranks, and gate and up.
+      const std::int64_t routed = shape.local_experts > 0 ? shape.routed_tokens : shape.tokens() * model.top_k;
+      return kept + routed * e * (model.d_model + (model.gated ? 2 : 1) * model.expert_ffn);
     }
     case Recompute::kNone:
     case Recompute::kSelectiveLayer:
@@ -81,7 +111,8 @@ std::int64_t kept_activations(const Transformer& model, UnitKind kind, const Ste
     }
     case UnitKind::kEncoderBlock:
     case UnitKind::kBlock:
-      return tokens * of_kept_block(model, kind, shape);
+    case UnitKind::kExpertBlock:
+      return of_kept_block(model, kind, shape);
     case UnitKind::kHead:
       break;
   }
@@ -92,8 +123,7 @@ std::int64_t kept_activations(const Transformer& model, UnitKind kind, const Ste
 std::int64_t recomputed_activations(const Transformer& model, UnitKind kind, const StepShape& shape) {
   if (shape.recompute == Recompute::kNone) return 0;
   // Selective recomputation also keeps what the whole block would not: projections before they are turned or copied.
-  return std::max<std::int64_t>(
-      0, shape.tokens() * (of_whole_block(model, kind, shape) - of_kept_block(model, kind, shape)));
+  return std::max<std::int64_t>(0, of_whole_block(model, kind, shape) - of_kept_block(model, kind, shape));
 }
 
 }  // namespace weft::models

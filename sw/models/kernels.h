@@ -9,6 +9,15 @@
 /// The work of a network layer as shapes: what is computed, not how long it takes.
 namespace weft::models {
 
+/// Values that share a byte of scale in MXFP8 and in NVFP4.
+inline constexpr int kMxfp8Block = 32;
+inline constexpr int kNvfp4Block = 16;
+
+/// Bytes of so many values with their scales: 8 bits each, or 4 in blocks of 16.
+constexpr std::int64_t scaled_bytes(std::int64_t values, int block) {
+  return (block == kNvfp4Block ? values / 2 : values) + (block > 0 ? values / block : 0);
+}
+
 /// `batch` products C[m, n] = A[m, k] B[k, n]. Operands of one byte give results of two.
 struct Gemm {
   std::int64_t batch = 1;
@@ -17,6 +26,15 @@ struct Gemm {
   std::int64_t k = 0;
   int element_bytes = 2;
   bool fast_accumulation = true;  ///< of operands of one byte
+  int scale_block = 0;            ///< of operands of one byte: see kMxfp8Block and kNvfp4Block; 0: no such scales
+  // Where the products of a batch are not alike, as those of experts: rows, and terms of the sum over k, that some of
+  // the batch have beyond m and k, one each; fewer than the batch.
+  std::int64_t more_m = 0;
+  std::int64_t more_k = 0;
+
+  /// Of all products.
+  [[nodiscard]] constexpr std::int64_t rows() const { return batch * m + more_m; }
+  [[nodiscard]] constexpr std::int64_t terms() const { return batch * k + more_k; }
 };
 
 /// Attention that never writes the score matrix to memory. The backward pass computes the scores again.
@@ -27,11 +45,20 @@ struct FlashAttention {
   std::int64_t queries = 0;
   std::int64_t keys = 0;
   std::int64_t head_dim = 0;
+  std::int64_t value_dim = 0;  ///< of values and results; 0: head_dim
+  std::int64_t window = 0;     ///< keys before it that a query sees at most; 0: all
   bool causal = true;
   bool backward = false;
   /// A kernel that waits for each product, as FlashAttention-2; else one that overlaps, as FlashAttention-3.
   bool synchronous = false;
   int element_bytes = 2;
+
+  [[nodiscard]] constexpr std::int64_t values() const { return value_dim > 0 ? value_dim : head_dim; }
+  /// Pairs of a query and a key of one head, of which causality leaves half.
+  [[nodiscard]] constexpr std::int64_t scores() const {
+    if (window > 0 && window < keys) return queries * window - window * window / 2;
+    return queries * keys / (causal ? 2 : 1);
+  }
 };
 
 /// Kernels that are bound by memory: `launches` of them one after the other, with the traffic of all together.
@@ -52,14 +79,15 @@ static_assert(std::is_trivially_copyable_v<Kernel>);
 
 /// Floating-point operations, a multiplication and an addition counting as two. Elementwise work counts as none.
 constexpr std::int64_t flops(const Gemm& gemm) {
-  return 2 * gemm.batch * gemm.m * gemm.n * gemm.k;
+  return 2 * (gemm.more_k > 0 ? gemm.m * gemm.terms() : gemm.rows() * gemm.k) * gemm.n;
 }
 
-/// Two products forward, five backward; a causal mask leaves half of the scores.
+/// Forward the scores and the sums of values; backward the scores again, the gradients of queries and of keys by them,
+/// of values, and of scores.
 constexpr std::int64_t flops(const FlashAttention& attention) {
-  const std::int64_t product =
-      2 * attention.batch * attention.heads * attention.queries * attention.keys * attention.head_dim;
-  return (attention.backward ? 5 : 2) * product / (attention.causal ? 2 : 1);
+  const std::int64_t of_heads = (attention.backward ? 3 : 1) * attention.head_dim;
+  const std::int64_t of_values = (attention.backward ? 2 : 1) * attention.values();
+  return 2 * attention.batch * attention.heads * attention.scores() * (of_heads + of_values);
 }
 
 constexpr std::int64_t flops(const Elementwise&) {
@@ -73,7 +101,11 @@ constexpr std::int64_t flops(const Kernel& kernel) {
 /// Bytes that a kernel must move if it reads its operands once and writes its results once.
 constexpr std::int64_t bytes_moved(const Gemm& gemm) {
   const std::int64_t result_bytes = gemm.element_bytes == 1 ? 2 : gemm.element_bytes;
-  return gemm.batch * ((gemm.m * gemm.k + gemm.k * gemm.n) * gemm.element_bytes + gemm.m * gemm.n * result_bytes);
+  const std::int64_t a = gemm.more_k > 0 ? gemm.m * gemm.terms() : gemm.rows() * gemm.k;
+  const std::int64_t b = (gemm.more_k > 0 ? gemm.terms() : gemm.batch * gemm.k) * gemm.n;
+  const std::int64_t operands =
+      gemm.scale_block > 0 ? scaled_bytes(a + b, gemm.scale_block) : (a + b) * gemm.element_bytes;
+  return operands + gemm.rows() * gemm.n * result_bytes;
 }
 
 /// Queries, keys and values in and the output out; backward also the output and its gradient in, and three gradients
@@ -81,9 +113,10 @@ constexpr std::int64_t bytes_moved(const Gemm& gemm) {
 constexpr std::int64_t bytes_moved(const FlashAttention& attention) {
   const std::int64_t queries = attention.heads * attention.queries;
   const std::int64_t keys = attention.kv_heads * attention.keys;
-  const std::int64_t forward = 2 * queries + 2 * keys;
-  return attention.batch * attention.head_dim * attention.element_bytes *
-         (attention.backward ? forward + 2 * queries + 2 * keys : forward);
+  const std::int64_t operands = (queries + keys) * attention.head_dim + keys * attention.values();
+  const std::int64_t results = queries * attention.values();
+  return attention.batch * attention.element_bytes *
+         (attention.backward ? 2 * operands + 2 * results : operands + results);
 }
 
 constexpr std::int64_t bytes_moved(const Elementwise& pass) {

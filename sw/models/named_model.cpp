@@ -81,8 +81,11 @@ Network named_network(std::string_view name) {
   if (is_layers_file(name)) return load_network(name);
   if (!model_file(name)) return find_network(name);
   const Transformer model = named_transformer(name);
-  if (model.encoder == 0) return network_of(model);
-  throw std::invalid_argument(fmt::format("{} has an encoder, expected a decoder-only model, or layers", model.name));
+  if (model.encoder == 0 && has_plain_blocks(model)) return network_of(model);
+  throw std::invalid_argument(fmt::format(
+      "{} has an encoder, experts, latent attention, windows or norms of queries, expected a decoder without "
+      "these, or layers",
+      model.name));
 }
 
 }  // namespace weft::models

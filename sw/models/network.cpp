@@ -250,7 +250,7 @@ Network find_network(std::string_view name) {
     names += (names.empty() ? "" : ", ") + row.text("name");
   }
   for (const Transformer& model : load_transformers()) {
-    if (model.encoder > 0) continue;
+    if (model.encoder > 0 || !has_plain_blocks(model)) continue;
     if (model.name == name) return network_of(model);
     names += ", " + model.name;
   }

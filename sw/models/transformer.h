@@ -17,8 +17,9 @@
 ///     StepShape shape{.sequences = 2, .sequence = model.sequence, .recompute = Recompute::kSelectiveOp};
 ///     for (const Kernel& kernel : forward_kernels(model, UnitKind::kBlock, shape)) ...
 ///
-/// What is left out: mixture of experts, tensor parallelism (divide the shapes), and what the sharding adds (casts and
-/// copies around collectives), which is the schedule's.
+/// What is left out: tensor parallelism (divide the shapes), and what the sharding adds (casts and copies around
+/// collectives), which is the schedule's. Of experts: the loss that balances them, biases of their choice, dropped
+/// tokens; of GPT-OSS the learnt number that each head adds to its softmax (64 of a block); multi-token prediction.
 namespace weft::models {
 
 enum class Norm { kRms, kLayer };
@@ -43,24 +44,58 @@ struct Transformer {
   std::int64_t relative = 0;  ///< buckets of distances whose weights come to scores: attention is no one kernel then
   bool dropout = false;
 
+  // Experts stand in place of the MLP of a decoder's blocks, but for the first ones.
+  std::int64_t experts = 0;  ///< of a block, that tokens are routed to; 0: none
+  std::int64_t top_k = 0;    ///< that a token goes to
+  std::int64_t expert_ffn = 0;
+  std::int64_t shared_ffn = 0;    ///< width of the MLP that all tokens go to besides: shared_experts times expert_ffn
+  std::int64_t dense_layers = 0;  ///< the first ones, with an MLP of width `ffn`
+
+  // Multi-head latent attention (DeepSeek-V2, arXiv 2405.04434, section 2.1), where kv_lora_rank is not 0: queries, and
+  // keys with values, are made from vectors of these lengths. Of a head's queries and keys a part is turned by the
+  // position, and that part of the keys is one for all heads. head_dim is the sum of both parts.
+  std::int64_t q_lora_rank = 0;  ///< 0: queries are made from the block's input
+  std::int64_t kv_lora_rank = 0;
+  std::int64_t qk_nope_head_dim = 0;
+  std::int64_t qk_rope_head_dim = 0;
+  std::int64_t v_head_dim = 0;  ///< 0: head_dim
+
+  std::int64_t window = 0;      ///< tokens that a token attends to at most; 0: all before it
+  std::int64_t full_every = 0;  ///< of so many blocks the last has no window; 0: all have it
+  bool qk_norm = false;         ///< of each head's queries and keys, before they are turned
+
   [[nodiscard]] std::int64_t blocks() const { return encoder + layers; }
+  [[nodiscard]] bool has_experts() const { return experts > 0; }
+  [[nodiscard]] bool is_latent() const { return kv_lora_rank > 0; }
+  /// Of block `block` of a decoder, from 0; 0: it attends to all before.
+  [[nodiscard]] std::int64_t window_of(std::int64_t block) const {
+    return full_every > 0 && (block + 1) % full_every == 0 ? 0 : window;
+  }
   [[nodiscard]] bool has_rotary() const { return positions == 0 && relative == 0; }
   /// A block's attentions: to its own sequence, and of a decoder behind an encoder to the encoder's.
   [[nodiscard]] std::int64_t attentions() const { return encoder + layers * (encoder > 0 ? 2 : 1); }
   [[nodiscard]] std::int64_t query_width() const { return heads * head_dim; }
   [[nodiscard]] std::int64_t kv_width() const { return kv_heads * head_dim; }
+  [[nodiscard]] std::int64_t value_dim() const { return v_head_dim > 0 ? v_head_dim : head_dim; }
+  [[nodiscard]] std::int64_t value_width() const { return kv_heads * value_dim(); }
+  /// Of what attention gives.
+  [[nodiscard]] std::int64_t attended_width() const { return heads * value_dim(); }
+  /// Of a head's queries and keys, what is turned by the position.
+  [[nodiscard]] std::int64_t rotary_dim() const { return is_latent() ? qk_rope_head_dim : head_dim; }
 };
 
 /// Reads a table such as transformers.csv, by default that one. Or a JSON file with one model: an object whose members
 /// are named as the columns. Without `name` it is named after the file. These may be left out, too: kv_heads (as many
 /// as heads), head_dim (d_model / heads), gated (true), norm (rms), and what then is false or 0: tied, positions, bias,
-/// encoder, relative, dropout. Throws traces::FormatError.
+/// encoder, relative, dropout, and all of experts, latent attention and windows. Throws traces::FormatError.
 std::vector<Transformer> load_transformers();
 std::vector<Transformer> load_transformers(const std::filesystem::path& file);
 /// Throws std::invalid_argument that lists the names there are.
 const Transformer& find_transformer(const std::vector<Transformer>& models, std::string_view name);
 /// A decoder alone without relative positions and dropout: what graphs of workloads are made of.
 bool is_decoder(const Transformer& model);
+/// Without experts, latent attention, windows, and norms of queries and keys, which graphs of workloads alone have.
+bool has_plain_blocks(const Transformer& model);
 /// The same as find_transformer of these.
 const Transformer& find_decoder(const std::vector<Transformer>& models, std::string_view name);
 
@@ -76,16 +111,23 @@ struct Tensor {
 
 /// What is sharded, gathered and computed as one. The usual FSDP wrapping makes each block a unit and puts embedding
 /// and head together into the root unit; so must any schedule for a tied model, whose head uses the embedding's weight.
-enum class UnitKind { kEmbedding, kEncoderBlock, kBlock, kHead };
+enum class UnitKind { kEmbedding, kEncoderBlock, kBlock, kExpertBlock, kHead };
 
-/// Of block `block`, from 0: an encoder's come first.
+/// Of block `block`, from 0: an encoder's come first, then those with an MLP, then those with experts.
 constexpr UnitKind block_kind(const Transformer& model, std::int64_t block) {
-  return block < model.encoder ? UnitKind::kEncoderBlock : UnitKind::kBlock;
+  if (block < model.encoder) return UnitKind::kEncoderBlock;
+  return model.has_experts() && block >= model.encoder + model.dense_layers ? UnitKind::kExpertBlock : UnitKind::kBlock;
+}
+constexpr bool is_block(UnitKind kind) {
+  return kind != UnitKind::kEmbedding && kind != UnitKind::kHead;
+}
+constexpr bool is_of_decoder(UnitKind kind) {
+  return kind == UnitKind::kBlock || kind == UnitKind::kExpertBlock;
 }
 
 /// Whether a unit attends to what an encoder gives, too.
 constexpr bool crosses(const Transformer& model, UnitKind kind) {
-  return model.encoder > 0 && kind == UnitKind::kBlock;
+  return model.encoder > 0 && is_of_decoder(kind);
 }
 
 /// The parameters of a unit, all blocks of a kind being alike. Tables of relative positions, one for the encoder and
@@ -97,6 +139,11 @@ std::vector<Tensor> linear_weights(const Transformer& model, UnitKind kind);
 std::int64_t linear_parameters(const Transformer& model, UnitKind kind);
 /// Embedding, all blocks and head.
 std::int64_t total_parameters(const Transformer& model);
+/// Whether a tensor is of the experts that tokens are routed to.
+bool is_routed(const Tensor& tensor);
+/// Those that a token passes: of its experts and of all else but what is only looked up. So DeepSeek and OpenAI count;
+/// Qwen counts the embedding, too.
+std::int64_t active_parameters(const Transformer& model);
 
 /// Which activations of a block are computed again in the backward pass. Embedding and head keep theirs.
 enum class Recompute {
@@ -147,8 +194,7 @@ inline EnumNames<Fusion> enum_names(Fusion /*tag*/) {
 
 /// Whether elementwise work of a unit is fused.
 constexpr bool is_fused(UnitKind kind, Fusion fusion) {
-  const bool is_block = kind == UnitKind::kEncoderBlock || kind == UnitKind::kBlock;
-  return fusion == Fusion::kFused || (fusion == Fusion::kCompiledBlocks && is_block);
+  return fusion == Fusion::kFused || (fusion == Fusion::kCompiledBlocks && is_block(kind));
 }
 
 /// Whether a unit's norms are single kernels that keep nothing but their operands.
@@ -195,10 +241,26 @@ enum class LinearType {
   /// its values: what enters a product, its weight and the gradient of its result are cast, and results are of 16 bits.
   /// Compiled blocks alone have it.
   kFloat8,
+  /// In 8 bits with a byte of scale for each 32 values (OCP Microscaling Formats 1.0), as Transformer Engine's
+  /// MXFP8BlockScaling: what enters a product and the gradient of its result are cast twice, along both directions,
+  /// weights once in a step. Nothing has to be agreed on among ranks, and what they gather is of 16 bits.
+  kMxfp8,
+  /// In 4 bits with a byte of scale for each 16 values and one for the tensor, which is read once more for it, as
+  /// Transformer Engine's NVFP4BlockScaling; its rotations and random rounding are part of the casts.
+  kNvfp4,
 };
 inline EnumNames<LinearType> enum_names(LinearType /*tag*/) {
-  return {{"plain", LinearType::kPlain}, {"float8", LinearType::kFloat8}};
+  return {{"plain", LinearType::kPlain},
+          {"float8", LinearType::kFloat8},
+          {"mxfp8", LinearType::kMxfp8},
+          {"nvfp4", LinearType::kNvfp4}};
 }
+/// Values that share a scale; 0 where there are no such blocks.
+constexpr int scale_block(LinearType type) {
+  return type == LinearType::kMxfp8 ? kMxfp8Block : type == LinearType::kNvfp4 ? kNvfp4Block : 0;
+}
+/// Casts of so many weights both ways, once in a step; none but with blocks of scales.
+std::vector<Kernel> weight_cast_kernels(LinearType type, std::int64_t weights);
 
 /// The share of a training step that one kernel list covers: one micro-batch of one rank. Behind an encoder, a target
 /// of as many tokens as the source has.
@@ -221,6 +283,12 @@ struct StepShape {
   bool float8_weights = false;
   /// With float8: sequence parallelism gathers tokens and their gradients so.
   bool float8_tokens = false;
+  /// Tokens that one attends to at most, of the block that is asked for; 0: all before it.
+  std::int64_t window = 0;
+  /// Of the experts of a block those that are here, and how many times a token has come to them; 0: all experts, and
+  /// each token top_k times.
+  std::int64_t local_experts = 0;
+  std::int64_t routed_tokens = 0;
   /// Ranks that share the activations of the model's width, beside products that they have cut: Megatron's sequence
   /// parallelism (Korthikanti et al., MLSys 2023). For activations alone; kernels are cut by who uses them.
   std::int64_t sharers = 1;
@@ -241,7 +309,13 @@ std::int64_t step_flops(const Transformer& model, const StepShape& shape, bool w
 
 /// The convention that published utilisation figures use: 6 N + 12 L d s a token of sequence length s, L being all
 /// attentions, without the halving that causality brings; with an encoder, for a token of the source and one of the
-/// target. N is all parameters, or all but those that are only looked up (torchtitan's count).
+/// target. N is all parameters, or all but those that are only looked up (torchtitan's count); of experts those that a
+/// token goes to.
 std::int64_t convention_flops_per_token(const Transformer& model, std::int64_t sequence, bool with_embedding = true);
+
+/// As Megatron-LM counts a token's (num_floating_point_operations of megatron/training/training.py): three times the
+/// products of a forward pass, those of a token's experts, of which causality leaves half of attention's, and windows
+/// less. Norms, routers and what is looked up do not count.
+std::int64_t megatron_flops_per_token(const Transformer& model, std::int64_t sequence);
 
 }  // namespace weft::models

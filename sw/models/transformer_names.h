@@ -35,6 +35,14 @@ constexpr Linear kCrossWq = WEFT_LINEAR("cross_wq");
 constexpr Linear kCrossWk = WEFT_LINEAR("cross_wk");
 constexpr Linear kCrossWv = WEFT_LINEAR("cross_wv");
 constexpr Linear kCrossWo = WEFT_LINEAR("cross_wo");
+constexpr Linear kWqA = WEFT_LINEAR("wq_a");
+constexpr Linear kWkvA = WEFT_LINEAR("wkv_a");
+constexpr Linear kWkv = WEFT_LINEAR("wkv");
+constexpr Linear kRouter = WEFT_LINEAR("router");
+constexpr Linear kSharedUp = WEFT_LINEAR("shared_up");
+constexpr Linear kSharedDown = WEFT_LINEAR("shared_down");
+constexpr Linear kExpertsUp = WEFT_LINEAR("experts_up");
+constexpr Linear kExpertsDown = WEFT_LINEAR("experts_down");
 #undef WEFT_LINEAR
 
 /// What enters products, cast to float8; transposed for the gradients of weights.
@@ -46,6 +54,12 @@ constexpr Operand kAttentionInput{"attn_norm.cast", "attn_norm.transposed"};
 constexpr Operand kAttentionOutput{"attention.cast", "attention.transposed"};
 constexpr Operand kFfnInput{"ffn_norm.cast", "ffn_norm.transposed"};
 constexpr Operand kHidden{"hidden.cast", "hidden.transposed"};
+constexpr Operand kLatentQueries{"q_norm.cast", "q_norm.transposed"};
+constexpr Operand kLatentKeys{"kv_norm.cast", "kv_norm.transposed"};
+constexpr Operand kSharedInput{"shared_input.cast", "shared_input.transposed"};
+constexpr Operand kSharedHidden{"shared_hidden.cast", "shared_hidden.transposed"};
+constexpr Operand kExpertsInput{"experts_input.cast", "experts_input.transposed"};
+constexpr Operand kExpertsHidden{"experts_hidden.cast", "experts_hidden.transposed"};
 
 /// To which sequence a block attends: its own or, behind an encoder, that one's.
 enum class Attends { kOwn, kCross };

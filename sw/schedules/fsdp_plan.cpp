@@ -30,6 +30,9 @@ PlannedKernel copy_kernel(const char* label, const accelerator::ComputeConfig& c
 
 void check_linear(const FsdpConfig& config, const models::Transformer& model) {
   if (config.linear == models::LinearType::kPlain) return;
+  if (models::scale_block(config.linear) > 0) {
+    throw ConfigError("workload.linear", "expected plain or float8; workload.kind transformer has the others");
+  }
   if (!models::is_fused(UnitKind::kBlock, config.fusion)) {
     throw ConfigError("workload.linear", "workload.fusion compiled-blocks or fused with float8, as casts are fused");
   }
@@ -58,6 +61,12 @@ FsdpPlan::FsdpPlan(const FsdpConfig& config, const accelerator::ComputeConfig& c
     model = models::named_transformer(config.model);
   } catch (const std::exception& error) {
     throw ConfigError("workload.model", error.what());
+  }
+  if (!models::has_plain_blocks(model)) {
+    throw ConfigError("workload.model",
+                      "expected a model without experts, latent attention, windows and norms of "
+                      "queries, which workload.kind transformer has, got " +
+                          model.name);
   }
   if (config.layers != 0) {
     model.layers = config.layers;

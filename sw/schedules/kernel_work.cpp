@@ -28,17 +28,33 @@ struct ToWork {
   const accelerator::ComputeConfig& compute;
 
   accelerator::KernelWork operator()(const models::Gemm& gemm) const {
-    return kernel_work(compute, accelerator::Gemm{.batch = gemm.batch,
-                                                  .m = gemm.m,
-                                                  .n = gemm.n,
-                                                  .k = gemm.k,
-                                                  .type = data_type(gemm.element_bytes),
-                                                  .fast_accumulation = gemm.fast_accumulation});
+    // Tiles are those of the larger ones, where some products of a batch have a row or a term more.
+    const bool is_fp4 = gemm.scale_block == models::kNvfp4Block;
+    accelerator::KernelWork work = kernel_work(
+        compute, accelerator::Gemm{.batch = gemm.batch,
+                                   .m = gemm.m + (gemm.more_m > 0 ? 1 : 0),
+                                   .n = gemm.n,
+                                   .k = gemm.k + (gemm.more_k > 0 ? 1 : 0),
+                                   .type = is_fp4 ? accelerator::DataType::kFp4 : data_type(gemm.element_bytes),
+                                   .fast_accumulation = gemm.fast_accumulation || gemm.scale_block > 0});
+    // Those of fp4 are the array's own.
+    if (gemm.scale_block > 0 && !is_fp4) work.read = work.read + Bytes(work.read.count() / gemm.scale_block);
+    return work;
   }
   accelerator::KernelWork operator()(const models::FlashAttention& attention) const {
-    return kernel_work(compute, accelerator::FlashAttention{attention.batch, attention.heads, attention.kv_heads,
-                                                            attention.queries, attention.head_dim, attention.causal,
-                                                            attention.backward, attention.synchronous});
+    accelerator::FlashAttention work{attention.batch,    attention.heads,  attention.kv_heads, attention.queries,
+                                     attention.head_dim, attention.causal, attention.backward, attention.synchronous};
+    // Heads whose values are of another width: one width with as many operations.
+    const std::int64_t values = attention.values();
+    work.head_dim =
+        attention.backward ? (3 * attention.head_dim + 2 * values + 2) / 5 : (attention.head_dim + values) / 2;
+    // A window is as many scores as blocks of queries that attend each to one of keys.
+    if (const std::int64_t window = attention.window; window > 0 && window < attention.keys) {
+      work.batch = attention.batch * ((attention.queries + window - 1) / window);
+      work.seq = std::min(window, attention.queries);
+      work.causal = false;
+    }
+    return kernel_work(compute, work);
   }
   accelerator::KernelWork operator()(const models::Elementwise& pass) const {
     auto work = kernel_work(

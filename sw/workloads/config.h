@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 #include "sw/models/kernels.h"
 #include "sw/models/transformer.h"
+#include "sw/workloads/expert_load.h"
 #include "sw/workloads/parallelism.h"
 #include "sw/workloads/pipeline.h"
 #include "traces/chakra/kernels.h"
@@ -48,9 +51,11 @@ struct WorkloadConfig {
   /// is gathered or scattered along a dimension that is not the first (DTensor, by chunk and cat in PyTorch's
   /// _functional_collectives.py). Chunks leave that to products, but for what weights' gradients are computed from.
   bool copies = false;
-  std::int64_t experts = 0;  ///< in place of each MLP; 0: the model's own MLP
-  std::int64_t top_k = 1;    ///< experts that a token goes to
-  int prefetch = 1;          ///< units that are gathered ahead of the one that computes, with fsdp
+  ExpertLoad load;
+  /// Ranks that hold the same parameters share out gradients' sums and the optimizer, and gather what it gives (ZeRO
+  /// stage 1; Megatron's --use-distributed-optimizer with --overlap-grad-reduce and --overlap-param-gather).
+  bool distributed_optimizer = false;
+  int prefetch = 1;  ///< units that are gathered ahead of the one that computes, with fsdp or a distributed optimizer
   int steps = 1;
   /// Picoseconds that a kernel takes, for durations; without it nodes have none.
   std::function<std::int64_t(const models::Kernel&)> time;
@@ -61,18 +66,34 @@ struct WorkloadConfig {
     return {schedule, parallel.degree(Axis::kPipeline), virtual_stages, microbatches};
   }
   /// Ranks that work on different sequences.
-  [[nodiscard]] std::int64_t replicas() const {
-    return parallel.group_size(AxisSet(Axis::kExpert, Axis::kShard, Axis::kData));
-  }
+  [[nodiscard]] std::int64_t replicas() const { return parallel.group_size({AxisSet(Axis::kShard, Axis::kData)}); }
   [[nodiscard]] std::int64_t sequences_of_microbatch() const { return batch / replicas() / microbatches; }
   /// Of a microbatch on a rank.
   [[nodiscard]] std::int64_t tokens() const {
     return sequences_of_microbatch() * sequence / parallel.degree(Axis::kContext);
   }
-  [[nodiscard]] std::int64_t layers_of_chunk() const { return model.layers / pipeline().virtual_stages(); }
+  /// Blocks of a virtual stage, and the first of them. Where they do not divide, the first stages have one more.
+  [[nodiscard]] std::int64_t layers_of(std::int64_t virtual_stage) const {
+    const std::int64_t stages = pipeline().virtual_stages();
+    return model.layers / stages + (virtual_stage < model.layers % stages ? 1 : 0);
+  }
+  [[nodiscard]] std::int64_t first_layer(std::int64_t virtual_stage) const {
+    const std::int64_t stages = pipeline().virtual_stages();
+    return virtual_stage * (model.layers / stages) + std::min(virtual_stage, model.layers % stages);
+  }
+  [[nodiscard]] bool has_experts(std::int64_t block) const {
+    return models::block_kind(model, block) == models::UnitKind::kExpertBlock;
+  }
+  /// Tokens of a microbatch that a rank sends to experts: ranks of tp share them.
+  [[nodiscard]] std::int64_t dispatched_tokens() const { return tokens() / parallel.degree(Axis::kTensor); }
+  [[nodiscard]] std::int64_t local_experts() const { return model.experts / parallel.degree(Axis::kExpert); }
+  /// How often a rank sends a token of a microbatch to the experts of each rank of its ep group.
+  [[nodiscard]] std::vector<std::int64_t> tokens_to_ranks(std::int64_t block) const;
+  /// The rank of an ep group to which most tokens come against their mean, over all blocks.
+  [[nodiscard]] double busiest_rank() const;
   [[nodiscard]] bool is_float8() const { return linear == models::LinearType::kFloat8; }
   /// Gathered before each use and freed after it; with a pipeline, gathered once in a step.
-  [[nodiscard]] bool reshards() const { return parallel.degree(Axis::kPipeline) == 1; }
+  [[nodiscard]] bool reshards() const { return parallel.degree(Axis::kPipeline) == 1 && !distributed_optimizer; }
 
   /// Throws WorkloadError for what does not divide or fit.
   void check() const;

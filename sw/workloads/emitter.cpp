@@ -2,7 +2,10 @@
 #include "sw/workloads/emitter.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
+
+#include "traces/chakra/exchange.h"
 
 namespace weft::workloads {
 
@@ -76,9 +79,10 @@ Ids Emitter::emit_collective(std::string name, Purpose purpose, const Collective
   const std::int64_t size = what.type == CollectiveType::kAllGather ? what.bytes / members : what.bytes;
   node.attributes = {Attribute::integer("comm_type", static_cast<int>(what.type)),
                      Attribute::integer("comm_size", size), Attribute::text("pg_name", group)};
+  if (!what.to.empty()) chakra::set_exchange(node, {what.to, what.from});
   RankSums::Volume& volume = sums_.communication[static_cast<std::size_t>(purpose)];
   ++volume.nodes;
-  volume.bytes += what.bytes;
+  volume.bytes += what.to.empty() ? what.bytes : std::accumulate(what.to.begin(), what.to.end(), std::int64_t{0});
   return emit(node, data, joined({control, last_compute()}));
 }
 
@@ -90,9 +94,8 @@ Ids Emitter::collective(std::string name, Purpose purpose, const Collective& wha
 }
 
 Ids Emitter::tied_all_reduce(std::string name, std::int64_t bytes, const Ids& data) {
-  return emit_collective(std::move(name), Purpose::kTiedEmbedding,
-                         {CollectiveType::kAllReduce, bytes, AxisSet(Axis::kPipeline)}, 2, groups_.tied_name(rank_),
-                         data, {});
+  return emit_collective(std::move(name), Purpose::kTiedEmbedding, {CollectiveType::kAllReduce, bytes, Members{}}, 2,
+                         groups_.tied_name(rank_), data, {});
 }
 
 Ids Emitter::send(std::string name, Purpose purpose, std::int64_t to, std::int64_t tag, std::int64_t bytes,

@@ -21,7 +21,10 @@ Ids joined(std::initializer_list<Ids> all);
 struct Collective {
   chakra::CollectiveType type = chakra::CollectiveType::kAllReduce;
   std::int64_t bytes = 0;  ///< of the whole buffer
-  AxisSet among;
+  Members among;
+  /// Of an AllToAll whose parts differ: what goes to each member and comes from it.
+  std::vector<std::int64_t> to = {};
+  std::vector<std::int64_t> from = {};
 };
 
 /// Makes the nodes of a rank, and the dependencies that keep them in the program's order.

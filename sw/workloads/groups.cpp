@@ -3,27 +3,37 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 namespace weft::workloads {
 
-Groups::Groups(const Parallelism& parallel, bool tied, bool has_experts) : parallel_(parallel) {
+Groups::Groups(const Parallelism& parallel, bool tied, bool has_experts, bool distributed) : parallel_(parallel) {
+  const Members none;
+  const Members of_dense{AxisSet(Axis::kContext, Axis::kData)};
+  const Members of_experts{AxisSet(Axis::kData), true};
   if (parallel.degree(Axis::kShard) > 1) {
-    dense_ = {AxisSet(Axis::kContext, Axis::kExpert, Axis::kShard), AxisSet(Axis::kData)};
-    experts_ = {AxisSet(Axis::kContext, Axis::kShard), AxisSet(Axis::kData)};
+    dense_ = {{AxisSet(Axis::kContext, Axis::kShard)}, {AxisSet(Axis::kData)}};
+    experts_ = {{AxisSet(Axis::kShard), true}, of_experts};
+  } else if (distributed) {
+    dense_ = {of_dense, none};
+    experts_ = {of_experts, none};
   } else {
-    dense_ = {AxisSet(), AxisSet(Axis::kContext, Axis::kExpert, Axis::kData)};
-    experts_ = {AxisSet(), AxisSet(Axis::kContext, Axis::kData)};
+    dense_ = {none, of_dense};
+    experts_ = {none, of_experts};
   }
   std::int64_t next = 1;
-  const auto add = [&](AxisSet axes) {
-    axes = parallel_.reduced(axes);
-    const auto is_same = [&](const Kind& kind) { return kind.axes == axes; };
-    if (axes == AxisSet() || std::any_of(kinds_.begin(), kinds_.end(), is_same)) return;
-    kinds_.push_back({axes, next});
-    next += parallel_.ranks() / parallel_.group_size(axes);
+  const auto add = [&](Members members) {
+    std::vector<Parallelism::Span> spans = parallel_.spans(members);
+    const auto is_same = [&](const Kind& kind) { return kind.spans == spans; };
+    if (spans.empty() || std::any_of(kinds_.begin(), kinds_.end(), is_same)) return;
+    kinds_.push_back({std::move(spans), next});
+    next += parallel_.ranks() / parallel_.group_size(members);
   };
-  add(AxisSet(Axis::kTensor));
-  add(AxisSet(Axis::kExpert));
+  add(kTensor);
+  if (has_experts) {
+    add(kExpertTensor);
+    add(kExpert);
+  }
   add(dense_.shards);
   add(dense_.replicas);
   if (has_experts) {
@@ -33,17 +43,17 @@ Groups::Groups(const Parallelism& parallel, bool tied, bool has_experts) : paral
   if (tied && parallel.degree(Axis::kPipeline) > 1) tied_first_ = next;
 }
 
-std::string Groups::name(std::int64_t rank, AxisSet axes) const {
-  axes = parallel_.reduced(axes);
-  if (axes == AxisSet()) return "";
+std::string Groups::name(std::int64_t rank, Members members) const {
+  const std::vector<Parallelism::Span> spans = parallel_.spans(members);
+  if (spans.empty()) return "";
   for (const Kind& kind : kinds_) {
-    if (kind.axes == axes) return std::to_string(kind.first + parallel_.group_number(rank, axes));
+    if (kind.spans == spans) return std::to_string(kind.first + group_number(rank, spans));
   }
-  throw std::logic_error("no group of a workload has these axes");
+  throw std::logic_error("no group of a workload has these members");
 }
 
 std::int64_t Groups::tied_number(std::int64_t rank) const {
-  return parallel_.group_number(rank, AxisSet(Axis::kPipeline));
+  return group_number(rank, parallel_.spans({AxisSet(Axis::kPipeline)}));
 }
 
 std::string Groups::tied_name(std::int64_t rank) const {
@@ -60,7 +70,7 @@ std::vector<chakra::RankGroup> Groups::all() const {
   };
   const std::int64_t last_stage = parallel_.degree(Axis::kPipeline) - 1;
   for (std::int64_t rank = 0; rank < parallel_.ranks(); ++rank) {
-    for (const Kind& kind : kinds_) join(kind.first + parallel_.group_number(rank, kind.axes), rank);
+    for (const Kind& kind : kinds_) join(kind.first + group_number(rank, kind.spans), rank);
     const std::int64_t stage = parallel_.coordinate(rank, Axis::kPipeline);
     if (has_tied_stages() && (stage == 0 || stage == last_stage)) join(tied_first_ + tied_number(rank), rank);
   }

@@ -14,28 +14,33 @@ namespace weft::workloads {
 /// order of their lowest ranks.
 class Groups {
  public:
+  static constexpr Members kTensor{AxisSet(Axis::kTensor)};
+  static constexpr Members kExpert{AxisSet(Axis::kExpert), true};
+  static constexpr Members kExpertTensor{AxisSet(Axis::kTensor), true};
+
   /// Ranks that hold the same parameters have gradients to reduce. With fsdp they share them out among the shard axes.
   struct Holders {
-    AxisSet shards;
-    AxisSet replicas;
+    Members shards;
+    Members replicas;
   };
 
-  Groups(const Parallelism& parallel, bool tied, bool has_experts);
+  /// `distributed`: ranks with the same parameters share out their gradients' sums and the optimizer.
+  Groups(const Parallelism& parallel, bool tied, bool has_experts, bool distributed);
 
   [[nodiscard]] const Holders& dense() const { return dense_; }
   [[nodiscard]] const Holders& experts() const { return experts_; }
   /// Whether the last stage has a copy of the embedding.
   [[nodiscard]] bool has_tied_stages() const { return tied_first_ != 0; }
 
-  /// The name of a rank's group among `axes`, one of those above or tp or ep alone; "" if it is alone.
-  [[nodiscard]] std::string name(std::int64_t rank, AxisSet axes) const;
+  /// The name of a rank's group, one of those above or of tp, ep or etp alone; "" if it is alone.
+  [[nodiscard]] std::string name(std::int64_t rank, Members members) const;
   /// That of the first and the last pipeline stage.
   [[nodiscard]] std::string tied_name(std::int64_t rank) const;
   [[nodiscard]] std::vector<chakra::RankGroup> all() const;
 
  private:
   struct Kind {
-    AxisSet axes;
+    std::vector<Parallelism::Span> spans;
     std::int64_t first = 0;  ///< name
   };
   [[nodiscard]] std::int64_t tied_number(std::int64_t rank) const;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sw/workloads/options.h"
 
+#include <algorithm>
+
 namespace weft::workloads {
 
 WorkloadConfig StepOptions::config(const models::Transformer& transformer) const {
@@ -25,8 +27,16 @@ WorkloadConfig StepOptions::config(const models::Transformer& transformer) const
   result.weight_gradients = weight_gradients;
   result.async_tensor_parallel = async_tensor_parallel;
   result.copies = copies;
-  result.experts = experts;
-  result.top_k = top_k;
+  models::Transformer& model_of = result.model;
+  if (experts > 0 && !model_of.has_experts()) {
+    model_of.expert_ffn = model_of.ffn;
+    model_of.top_k = 1;
+  }
+  if (experts > 0) model_of.experts = experts;
+  if (top_k > 0) model_of.top_k = top_k;
+  model_of.dense_layers = std::min(model_of.dense_layers, model_of.layers);
+  result.load = {expert_load, expert_skew, expert_seed};
+  result.distributed_optimizer = distributed_optimizer;
   result.prefetch = prefetch;
   result.steps = steps;
   return result;

@@ -33,7 +33,11 @@ struct StepOptions {
   bool async_tensor_parallel = false;
   bool copies = false;
   std::int64_t experts = 0;
-  std::int64_t top_k = 1;
+  std::int64_t top_k = 0;
+  LoadKind expert_load = LoadKind::kBalanced;
+  double expert_skew = 1;
+  std::int64_t expert_seed = 1;
+  bool distributed_optimizer = false;
   int prefetch = 1;
   int steps = 1;
 
@@ -47,7 +51,9 @@ struct StepOptions {
   void fields(Visitor&& visit) {
     visit("model", model, "A decoder-only transformer (weft models), or a file with one: my.json, or my.csv:NAME");
     visit("parallel", parallel,
-          "Degrees, such as tp=8,pp=4: tensor tp, context cp, expert ep, fully sharded fsdp, data dp, pipeline pp");
+          "Degrees, such as tp=8,pp=4: tensor tp, context cp, fully sharded fsdp, data dp, pipeline pp; expert ep, "
+          "within "
+          "cp x fsdp x dp; etp: ranks that have a part of an expert, tp if left out");
     visit("schedule", schedule, "Schedule of the pipeline");
     visit("virtual_stages", virtual_stages, "Chunks of layers on a stage, interleaved", Range{1, kMostLayers});
     visit("microbatches", microbatches, "Microbatches of a step; 0: as many as pipeline stages",
@@ -65,16 +71,29 @@ struct StepOptions {
     visit("attention", attention, "Attention kernel: flash-2, PyTorch's default, or flash-3");
     visit("linear", linear,
           "Products of blocks' linear layers. plain: in the type of parameters; float8: with a scale for each tensor; "
-          "weights and tokens are gathered in float8, too");
+          "weights and tokens are gathered in float8, too; mxfp8 and nvfp4: with a scale for each 32 or 16 values, on "
+          "parts "
+          "that multiply so (accelerator.compute.block_scales)");
     visit("weight_gradients", weight_gradients,
           "When weights' gradients are computed: beside the sums of inputs' gradients among the ranks of tp, or before "
           "them");
     visit("async_tensor_parallel", async_tensor_parallel,
           "Products beside Allgathers and ReduceScatters of tokens are cut into chunks, and chunks are sent meanwhile");
     visit("copies", copies, "Kernels copy into and out of collectives' buffers, as in FSDP2 and DTensor");
-    visit("experts", experts, "Experts in place of each MLP; 0: the MLP itself", Range{0, kMostLayers});
-    visit("top_k", top_k, "Experts that a token goes to", Range{1, kMostLayers});
-    visit("prefetch", prefetch, "With fsdp, units whose Allgather is issued ahead", Range{1, kMostPrefetch});
+    visit("experts", experts,
+          "Experts of a block; 0: the network's own. Of a network without, they stand in place of each MLP",
+          Range{0, kMostLayers});
+    visit("top_k", top_k, "Experts that a token goes to; 0: the network's own, or 1", Range{0, kMostLayers});
+    visit("expert_load", expert_load,
+          "How tokens are spread over a block's experts. balanced: evenly; zipf: the r-th of an order that is drawn "
+          "has 1/r^expert_skew of the first's; dirichlet: shares are drawn, with all parameters expert_skew");
+    visit("expert_skew", expert_skew, "See expert_load: with zipf more is less even, with dirichlet more even");
+    visit("expert_seed", expert_seed, "What is drawn for expert_load", Range{0, kMostSequences});
+    visit("distributed_optimizer", distributed_optimizer,
+          "Ranks with the same parameters share out gradients' sums and the optimizer (ZeRO stage 1), as Megatron's "
+          "--use-distributed-optimizer");
+    visit("prefetch", prefetch, "With fsdp or a distributed optimizer, units whose Allgather is issued ahead",
+          Range{1, kMostPrefetch});
     visit("steps", steps, "Training steps", Range{1, kMostSteps});
   }
 

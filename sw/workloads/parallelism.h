@@ -21,7 +21,7 @@ class WorkloadError : public std::invalid_argument {
 /// The ways in which a step is cut, in the order in which ranks are numbered, the first fastest: ranks that talk most
 /// are neighbours (Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM",
 /// SC21, section 3, puts tensor before data before pipeline parallelism, which Megatron keeps with the others in
-/// between).
+/// between). kExpert is no way of its own to cut the step: see Parallelism.
 enum class Axis : std::uint8_t { kTensor, kContext, kExpert, kShard, kData, kPipeline };
 inline constexpr std::size_t kAxes = 6;
 /// As --parallel has them: tp, cp, ep, fsdp, dp, pp.
@@ -35,7 +35,6 @@ class AxisSet {
   constexpr explicit AxisSet(Axis first, Axes... more) : bits_((bit(first) | ... | bit(more))) {}
 
   [[nodiscard]] constexpr bool has(Axis axis) const { return (bits_ & bit(axis)) != 0; }
-  constexpr void remove(Axis axis) { bits_ &= ~bit(axis); }
   constexpr bool operator==(const AxisSet&) const = default;
 
  private:
@@ -43,7 +42,16 @@ class AxisSet {
   unsigned bits_ = 0;
 };
 
-/// A degree for each axis.
+/// Ranks that differ in `axes` alone, or, in the numbering of experts, those that do in that one.
+struct Members {
+  AxisSet axes;
+  bool of_experts = false;
+};
+
+/// A degree for each axis. The ranks of a pipeline stage, tp x cp x fsdp x dp, hold its experts in a numbering of their
+/// own, as in Megatron-Core: etp ranks, the neighbours, each have a part of every expert, ep groups of these have
+/// different experts, and what remains are copies, over which experts' gradients are reduced. So ep lies within the
+/// ranks of context and data parallelism, and of tensor parallelism where etp is below tp.
 class Parallelism {
  public:
   /// Beyond it, ranks have no place in a trace's 32-bit attributes.
@@ -51,26 +59,47 @@ class Parallelism {
 
   [[nodiscard]] std::int64_t degree(Axis axis) const { return degrees_[static_cast<std::size_t>(axis)]; }
   void set(Axis axis, std::int64_t degree) { degrees_[static_cast<std::size_t>(axis)] = degree; }
+  /// Ranks that have a part of an expert: tp if nobody says.
+  [[nodiscard]] std::int64_t expert_tensor() const {
+    return expert_tensor_ > 0 ? expert_tensor_ : degree(Axis::kTensor);
+  }
+  void set_expert_tensor(std::int64_t degree) { expert_tensor_ = degree; }
+  /// Of a stage, those that share out or copy experts: what etp x ep has to divide. With fsdp experts are shared out
+  /// among its ranks, and dp copies all.
+  [[nodiscard]] std::int64_t ranks_of_experts() const;
 
   [[nodiscard]] std::int64_t ranks() const;
+  /// kExpert: of the rank's experts among all.
   [[nodiscard]] std::int64_t coordinate(std::int64_t rank, Axis axis) const;
-  /// The rank that differs from `rank` in this coordinate alone.
+  /// The rank that differs from `rank` in this coordinate alone; not of kExpert.
   [[nodiscard]] std::int64_t with(std::int64_t rank, Axis axis, std::int64_t coordinate) const;
-  /// Members of a group of ranks that differ in `axes` alone.
-  [[nodiscard]] std::int64_t group_size(AxisSet axes) const;
-  /// Which of the ranks / group_size groups it is, numbered by their lowest ranks.
-  [[nodiscard]] std::int64_t group_number(std::int64_t rank, AxisSet axes) const;
-  /// Without the axes whose degree is 1: equal sets have equal groups.
-  [[nodiscard]] AxisSet reduced(AxisSet axes) const;
+
+  /// Ranks of a group are those that lie so many apart, for each of these: `count` of them, `stride` apart.
+  struct Span {
+    std::int64_t stride = 1;
+    std::int64_t count = 1;
+    bool operator==(const Span&) const = default;
+  };
+  /// The first the nearest; none where a rank is alone. Equal spans have equal groups.
+  [[nodiscard]] std::vector<Span> spans(Members members) const;
+  /// Members of a group.
+  [[nodiscard]] std::int64_t group_size(Members members) const;
 
   /// "tp=8,pp=4": the degrees above 1; "1" if there are none.
   [[nodiscard]] std::string text() const;
 
  private:
-  std::array<std::int64_t, kAxes> degrees_{1, 1, 1, 1, 1, 1};
+  using Degrees = std::array<std::int64_t, kAxes>;
+  [[nodiscard]] Degrees grid(bool of_experts) const;
+
+  Degrees degrees_{1, 1, 1, 1, 1, 1};
+  std::int64_t expert_tensor_ = 0;
 };
 
-/// Reads "tp=8,pp=4,dp=2". Throws WorkloadError of --parallel.
+/// Which of the groups of such spans a rank is in, numbered by their lowest ranks.
+[[nodiscard]] std::int64_t group_number(std::int64_t rank, const std::vector<Parallelism::Span>& spans);
+
+/// Reads "tp=8,pp=4,dp=2"; besides the axes etp. Throws WorkloadError of --parallel.
 Parallelism parse_parallelism(std::string_view text);
 
 }  // namespace weft::workloads

@@ -25,6 +25,8 @@ constexpr std::array<std::string_view, kParts> kPartNames = {"embedding forward"
                                                              "mlp.up forward",
                                                              "mlp.down forward",
                                                              "mlp.residual forward",
+                                                             "mlp.router forward",
+                                                             "mlp.shared forward",
                                                              "head.norm forward",
                                                              "head forward",
                                                              "loss forward",
@@ -35,6 +37,9 @@ constexpr std::array<std::string_view, kParts> kPartNames = {"embedding forward"
                                                              "mlp.up input gradient",
                                                              "mlp.up weight gradient",
                                                              "mlp.norm backward",
+                                                             "mlp.combine backward",
+                                                             "mlp.shared backward",
+                                                             "mlp.router backward",
                                                              "attention.out backward",
                                                              "attention.core backward",
                                                              "attention.qkv input gradient",
@@ -48,7 +53,9 @@ constexpr std::array<std::string_view, kParts> kPartNames = {"embedding forward"
                                                              "attention.core again",
                                                              "attention.out again",
                                                              "mlp.norm again",
-                                                             "mlp.up again"};
+                                                             "mlp.up again",
+                                                             "mlp.router again",
+                                                             "mlp.shared again"};
 
 /// Kernels of sw/models/transformer_kernels.cpp by name.
 constexpr std::pair<std::string_view, Part> kPartOf[] = {
@@ -138,6 +145,75 @@ constexpr std::pair<std::string_view, Part> kPartOf[] = {
     {"attn_norm.grad", Part::kAttentionNormGradient},
     {"embedding.grad", Part::kEmbeddingGradient},
     {"positions.grad", Part::kEmbeddingGradient},
+    // Latent attention, and norms of queries and keys.
+    {"wq_a", Part::kAttentionQkv},
+    {"q_norm", Part::kAttentionQkv},
+    {"wkv_a", Part::kAttentionQkv},
+    {"kv_norm", Part::kAttentionQkv},
+    {"wkv", Part::kAttentionQkv},
+    {"latent_keys", Part::kAttentionQkv},
+    {"qk_norm", Part::kAttentionQkv},
+    {"latent_keys.grad", Part::kAttentionQkvInputGradient},
+    {"qk_norm.grad", Part::kAttentionQkvInputGradient},
+    {"wkv.dgrad", Part::kAttentionQkvInputGradient},
+    {"kv_norm.grad", Part::kAttentionQkvInputGradient},
+    {"wkv_a.dgrad", Part::kAttentionQkvInputGradient},
+    {"q_norm.grad", Part::kAttentionQkvInputGradient},
+    {"wq_a.dgrad", Part::kAttentionQkvInputGradient},
+    {"wkv.wgrad", Part::kAttentionQkvWeightGradient},
+    {"wkv_a.wgrad", Part::kAttentionQkvWeightGradient},
+    {"wq_a.wgrad", Part::kAttentionQkvWeightGradient},
+    {"wkv.bias_grad", Part::kAttentionQkvWeightGradient},
+    {"wkv_a.bias_grad", Part::kAttentionQkvWeightGradient},
+    {"wq_a.bias_grad", Part::kAttentionQkvWeightGradient},
+    // Experts.
+    {"router", Part::kRouter},
+    {"router.choice", Part::kRouter},
+    {"permute", Part::kRouter},
+    {"shared_up", Part::kShared},
+    {"shared_activation", Part::kShared},
+    {"shared_down", Part::kShared},
+    {"experts_sort", Part::kMlpUp},
+    {"experts_up", Part::kMlpUp},
+    {"experts_activation", Part::kMlpUp},
+    {"experts_down", Part::kMlpDown},
+    {"experts_unsort", Part::kMlpDown},
+    {"unpermute", Part::kMlpResidual},
+    {"unpermute.grad", Part::kCombineGradient},
+    {"shared_down.dgrad", Part::kSharedGradient},
+    {"shared_down.wgrad", Part::kSharedGradient},
+    {"shared_down.bias_grad", Part::kSharedGradient},
+    {"shared_activation.grad", Part::kSharedGradient},
+    {"shared_up.dgrad", Part::kSharedGradient},
+    {"shared_up.wgrad", Part::kSharedGradient},
+    {"shared_up.bias_grad", Part::kSharedGradient},
+    {"experts_unsort.grad", Part::kMlpDownGradient},
+    {"experts_down.dgrad", Part::kMlpDownGradient},
+    {"experts_down.wgrad", Part::kMlpDownGradient},
+    {"experts_down.bias_grad", Part::kMlpDownGradient},
+    {"experts_activation.grad", Part::kMlpDownGradient},
+    {"experts_up.dgrad", Part::kMlpUpInputGradient},
+    {"experts_sort.grad", Part::kMlpUpInputGradient},
+    {"experts_up.wgrad", Part::kMlpUpWeightGradient},
+    {"experts_up.bias_grad", Part::kMlpUpWeightGradient},
+    {"permute.grad", Part::kRouterGradient},
+    {"router.choice_grad", Part::kRouterGradient},
+    {"router.dgrad", Part::kRouterGradient},
+    {"router.wgrad", Part::kRouterGradient},
+    // Casts with scales of blocks.
+    {"q_norm.cast", Part::kAttentionQkv},
+    {"kv_norm.cast", Part::kAttentionQkv},
+    {"wq_a.grad_cast", Part::kAttentionQkvInputGradient},
+    {"wkv_a.grad_cast", Part::kAttentionQkvInputGradient},
+    {"wkv.grad_cast", Part::kAttentionQkvInputGradient},
+    {"shared_input.cast", Part::kShared},
+    {"shared_hidden.cast", Part::kShared},
+    {"shared_up.grad_cast", Part::kSharedGradient},
+    {"shared_down.grad_cast", Part::kSharedGradient},
+    {"experts_input.cast", Part::kMlpUp},
+    {"experts_hidden.cast", Part::kMlpDown},
+    {"experts_up.grad_cast", Part::kMlpUpInputGradient},
+    {"experts_down.grad_cast", Part::kMlpDownGradient},
 };
 
 constexpr std::pair<Part, Part> kAgain[] = {
@@ -147,6 +223,8 @@ constexpr std::pair<Part, Part> kAgain[] = {
     {Part::kAttentionOut, Part::kAttentionOutAgain},
     {Part::kMlpNorm, Part::kMlpNormAgain},
     {Part::kMlpUp, Part::kMlpUpAgain},
+    {Part::kRouter, Part::kRouterAgain},
+    {Part::kShared, Part::kSharedAgain},
 };
 
 /// A kernel that is not in the tables would be work that nobody does.
@@ -161,9 +239,9 @@ Part part_of(const Kernel& kernel) {
   throw std::logic_error("kernel " + std::string(kernel.name) + " belongs to no part of a workload");
 }
 
-bool is_of_mlp(Part part) {
-  return part == Part::kMlpUp || part == Part::kMlpDown || part == Part::kMlpDownGradient ||
-         part == Part::kMlpUpInputGradient || part == Part::kMlpUpWeightGradient || part == Part::kMlpUpAgain;
+/// Products, too, are of a rank's own tokens.
+bool is_of_router(Part part) {
+  return part == Part::kRouter || part == Part::kRouterGradient || part == Part::kRouterAgain;
 }
 
 /// What Megatron's sequence parallelism cuts along the sequence.
@@ -171,17 +249,12 @@ bool is_beside_tensor_parallel(Part part) {
   return part == Part::kAttentionNorm || part == Part::kMlpNorm || part == Part::kMlpResidual ||
          part == Part::kHeadNorm || part == Part::kHeadNormGradient || part == Part::kMlpNormGradient ||
          part == Part::kAttentionNormGradient || part == Part::kMlpGradientCast ||
-         part == Part::kAttentionGradientCast || part == Part::kAttentionNormAgain || part == Part::kMlpNormAgain;
+         part == Part::kAttentionGradientCast || part == Part::kAttentionNormAgain || part == Part::kMlpNormAgain ||
+         part == Part::kCombineGradient || is_of_router(part);
 }
 
 bool is_weight_gradient(std::string_view kernel) {
   return kernel.ends_with(".wgrad");
-}
-
-/// One product for each expert, of an equal share of the tokens.
-void group(Gemm& gemm, std::string_view name, std::int64_t experts) {
-  gemm.batch = experts;
-  (is_weight_gradient(name) ? gemm.k : gemm.m) /= experts;
 }
 
 models::Transformer local_model(const WorkloadConfig& config, std::int64_t tensor_rank) {
@@ -190,6 +263,8 @@ models::Transformer local_model(const WorkloadConfig& config, std::int64_t tenso
   local.heads /= tp;
   local.kv_heads /= tp;
   local.ffn /= tp;
+  local.shared_ffn /= tp;
+  local.expert_ffn /= config.parallel.expert_tensor();
   local.vocab = local.vocab / tp + (tensor_rank < local.vocab % tp ? 1 : 0);
   return local;
 }
@@ -200,99 +275,112 @@ std::string_view name_of(Part part) {
   return kPartNames[static_cast<std::size_t>(part)];
 }
 
-RankShare::RankShare(const WorkloadConfig& config, std::int64_t tensor_rank) : config_(config) {
-  const models::Transformer local = local_model(config, tensor_rank);
-  models::StepShape shape;
-  shape.sequences = config.sequences_of_microbatch();
-  shape.sequence = config.sequence / config.parallel.degree(Axis::kContext);
-  shape.fusion = config.fusion;
-  shape.code = config.code;
-  shape.attention = config.attention;
-  shape.repeat_kv = models::repeats_kv(config.fusion);
-  shape.element_bytes = config.element_bytes;
-  shape.linear = config.linear;
-  shape.float8_weights = config.is_float8() && config.parallel.degree(Axis::kShard) > 1;
-  shape.float8_tokens = config.is_float8() && config.sequence_parallel;
-  // By layer, the parts are those of a block that is computed again.
-  const bool by_layer = config.recompute == models::Recompute::kSelectiveLayer;
-  shape.recompute = by_layer ? models::Recompute::kFull : config.recompute;
-  for (const UnitKind kind : {UnitKind::kEmbedding, UnitKind::kBlock, UnitKind::kHead}) {
-    add_all(forward_kernels(local, kind, shape), false);
-    add_all(backward_kernels(local, kind, shape), false);
-  }
-  if (config.experts > 0) {
-    // As many tokens pass the experts of a rank as come to it, each of them top_k times.
-    models::StepShape routed = shape;
-    routed.sequences *= config.top_k;
-    add_all(forward_kernels(local, UnitKind::kBlock, routed), true);
-    add_all(backward_kernels(local, UnitKind::kBlock, routed), true);
-  }
-
-  count_activations(local, shape);
-  embedding_ = unit_parameters(local, UnitKind::kEmbedding);
-  head_ = unit_parameters(local, UnitKind::kHead);
+RankShare::RankShare(const WorkloadConfig& config, std::int64_t rank) : config_(config) {
+  const models::Transformer local = local_model(config, config.parallel.coordinate(rank, Axis::kTensor));
   vocabulary_table_ = local.vocab * local.d_model;
-  if (shape.float8_weights) block_.float8 = linear_parameters(local, UnitKind::kBlock);
-  const std::int64_t experts_here = config.experts == 0 ? 0 : config.experts / config.parallel.degree(Axis::kExpert);
-  for (const models::Tensor& tensor : unit_tensors(local, UnitKind::kBlock)) {
-    const bool of_mlp = tensor.name.starts_with("w1") || tensor.name.starts_with("w2") || tensor.name.starts_with("w3");
-    if (of_mlp && config.experts > 0) {
-      block_.experts += experts_here * tensor.elements();
+  embedding_ = share(local, shape(), UnitKind::kEmbedding);
+  head_ = share(local, shape(), UnitKind::kHead);
+  blocks_.assign(static_cast<std::size_t>(config.model.layers), nullptr);
+  const auto mine = static_cast<std::size_t>(config.parallel.coordinate(rank, Axis::kExpert));
+  const Pipeline pipeline = config.pipeline();
+  const std::int64_t stage = config.parallel.coordinate(rank, Axis::kPipeline);
+  for (std::int64_t place = stage; place < pipeline.virtual_stages(); place += pipeline.stages) {
+    for (std::int64_t i = 0; i < config.layers_of(place); ++i) {
+      const std::int64_t block = config.first_layer(place) + i;
+      const bool has_experts = config.has_experts(block);
+      const bool has_load = has_experts && config.load.kind != LoadKind::kBalanced;
+      const Kind kind{block_kind(config.model, block), config.model.window_of(block),
+                      recompute_of(config.recompute, block), has_load ? block : 0};
+      const auto [entry, is_new] = kinds_.try_emplace(kind);
+      blocks_[static_cast<std::size_t>(block)] = &entry->second;
+      if (!is_new) continue;
+      models::StepShape of_block = shape();
+      of_block.window = kind.window;
+      of_block.recompute = kind.recompute;
+      std::vector<std::int64_t> sent;
+      std::int64_t received = 0;
+      if (has_experts) {
+        sent = config.tokens_to_ranks(block);
+        received = static_cast<std::int64_t>(sent.size()) * sent[mine];
+        // Evenly, each rank sends parts of one size, which may be no whole number of tokens.
+        if (!has_load) received = config.dispatched_tokens() * config.model.top_k;
+        of_block.local_experts = config.local_experts();
+        of_block.routed_tokens = received * config.parallel.expert_tensor();
+        if (!has_load) {
+          of_block.routed_tokens = config.tokens() * config.model.top_k * config.parallel.expert_tensor() /
+                                   config.parallel.degree(Axis::kTensor);
+        }
+      }
+      entry->second = share(local, of_block, kind.kind);
+      entry->second.sent = std::move(sent);
+      entry->second.received = received;
+    }
+  }
+}
+
+models::StepShape RankShare::shape() const {
+  models::StepShape shape;
+  shape.sequences = config_.sequences_of_microbatch();
+  shape.sequence = config_.sequence / config_.parallel.degree(Axis::kContext);
+  shape.fusion = config_.fusion;
+  shape.code = config_.code;
+  shape.attention = config_.attention;
+  shape.repeat_kv = models::repeats_kv(config_.fusion);
+  shape.element_bytes = config_.element_bytes;
+  shape.linear = config_.linear;
+  shape.float8_weights = config_.is_float8() && config_.parallel.degree(Axis::kShard) > 1;
+  shape.float8_tokens = config_.is_float8() && config_.sequence_parallel;
+  return shape;
+}
+
+UnitShare RankShare::share(const models::Transformer& local, const models::StepShape& shape, UnitKind kind) const {
+  UnitShare unit;
+  for (const Kernel& kernel : forward_kernels(local, kind, shape)) add(unit, part_of(kernel), kernel);
+  for (const Kernel& kernel : backward_kernels(local, kind, shape)) add(unit, part_of(kernel), kernel);
+  models::StepShape shared = shape;
+  if (config_.sequence_parallel) shared.sharers = config_.parallel.degree(Axis::kTensor);
+  unit.activations = kept_activations(local, kind, shared);
+  if (models::is_block(kind)) unit.repeated = recomputed_activations(local, kind, shared);
+  if (shape.float8_weights) unit.parameters.float8 = linear_parameters(local, kind);
+  for (const models::Tensor& tensor : linear_weights(local, kind)) {
+    if (tensor.name == "router") continue;
+    unit.parameters.linear += tensor.elements() / (is_routed(tensor) ? config_.parallel.degree(Axis::kExpert) : 1);
+  }
+  for (const models::Tensor& tensor : unit_tensors(local, kind)) {
+    if (is_routed(tensor)) {
+      unit.parameters.experts += tensor.elements() / config_.parallel.degree(Axis::kExpert);
     } else {
-      block_.dense += tensor.elements();
+      unit.parameters.dense += tensor.elements();
     }
   }
+  return unit;
 }
 
-void RankShare::count_activations(const models::Transformer& local, models::StepShape shape) {
-  if (config_.sequence_parallel) shape.sharers = config_.parallel.degree(Axis::kTensor);
-  embedding_activations_ = kept_activations(local, UnitKind::kEmbedding, shape);
-  head_activations_ = kept_activations(local, UnitKind::kHead, shape);
-  models::Transformer without_mlp = local;
-  without_mlp.ffn = 0;
-  for (std::size_t block = 0; block < block_activations_.size(); ++block) {
-    shape.recompute = recompute_of(config_.recompute, static_cast<std::int64_t>(block));
-    // Each token passes top_k experts.
-    const auto with_experts = [&](const auto& bytes_of) {
-      const std::int64_t whole = bytes_of(local);
-      if (config_.experts == 0) return whole;
-      return whole + (config_.top_k - 1) * (whole - bytes_of(without_mlp));
-    };
-    block_activations_[block] = with_experts(
-        [&](const models::Transformer& model) { return kept_activations(model, UnitKind::kBlock, shape); });
-    repeated_activations_ = std::max(repeated_activations_, with_experts([&](const models::Transformer& model) {
-                                       return recomputed_activations(model, UnitKind::kBlock, shape);
-                                     }));
-    // What came from other ranks.
-    if (config_.experts > 0 && shape.recompute == models::Recompute::kNone) {
-      block_activations_[block] += config_.top_k * shape.tokens() * local.d_model * shape.element_bytes;
-    }
-  }
+std::int64_t RankShare::repeated_activations() const {
+  std::int64_t most = 0;
+  for (const auto& [kind, unit] : kinds_) most = std::max(most, unit.repeated);
+  return most;
 }
 
-void RankShare::add_all(const std::vector<Kernel>& kernels, bool experts_only) {
-  for (const Kernel& kernel : kernels) {
-    const bool of_experts = config_.experts > 0 && is_of_mlp(part_of(kernel));
-    if (of_experts == experts_only) add(part_of(kernel), kernel);
-  }
-}
-
-void RankShare::add(Part part, Kernel kernel) {
+void RankShare::add(UnitShare& unit, Part part, Kernel kernel) const {
+  const std::int64_t tp = config_.parallel.degree(Axis::kTensor);
   if (auto* pass = std::get_if<Elementwise>(&kernel.shape);
       pass != nullptr && config_.sequence_parallel && is_beside_tensor_parallel(part)) {
-    pass->bytes_read /= config_.parallel.degree(Axis::kTensor);
-    pass->bytes_written /= config_.parallel.degree(Axis::kTensor);
+    pass->bytes_read /= tp;
+    pass->bytes_written /= tp;
   }
-  if (auto* gemm = std::get_if<Gemm>(&kernel.shape); gemm != nullptr && config_.experts > 0 && is_of_mlp(part)) {
-    group(*gemm, kernel.name, config_.experts / config_.parallel.degree(Axis::kExpert));
+  if (auto* gemm = std::get_if<Gemm>(&kernel.shape);
+      gemm != nullptr && config_.sequence_parallel && is_of_router(part)) {
+    (is_weight_gradient(kernel.name) ? gemm->k : gemm->m) /= tp;
   }
-  add(parts_[static_cast<std::size_t>(part)], kernel);
+  const auto at = static_cast<std::size_t>(part);
+  add(unit.parts[at], kernel);
   if (!config_.async_tensor_parallel) return;
   if (auto* gemm = std::get_if<Gemm>(&kernel.shape); gemm != nullptr && !is_weight_gradient(kernel.name)) {
-    gemm->m /= config_.parallel.degree(Axis::kTensor);
-    add(chunks_[static_cast<std::size_t>(part)], kernel);
+    gemm->m /= tp;
+    add(unit.chunks[at], kernel);
   } else {
-    add(rests_[static_cast<std::size_t>(part)], kernel);
+    add(unit.rests[at], kernel);
   }
 }
 
@@ -303,9 +391,10 @@ void RankShare::add(Work& sum, const Kernel& kernel) const {
   if (config_.demand) sum.kernels.push_back(config_.demand(kernel));
 }
 
-Work RankShare::optimizer(std::int64_t parameters) const {
+Work RankShare::optimizer(std::int64_t parameters, std::int64_t weights) const {
   Work sum;
   for (const Kernel& kernel : models::optimizer_kernels(parameters, config_.fusion)) add(sum, kernel);
+  for (const Kernel& kernel : models::weight_cast_kernels(config_.linear, weights)) add(sum, kernel);
   return sum;
 }
 

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <array>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string_view>
 #include <vector>
 
@@ -24,7 +26,9 @@ enum class Part : std::uint8_t {
   kMlpNorm,
   kMlpUp,
   kMlpDown,
-  kMlpResidual,
+  kMlpResidual,  ///< with experts also the sum of what a token's experts give
+  kRouter,       ///< and a copy of each token for each of its experts
+  kShared,       ///< what all tokens go to
   kHeadNorm,
   kHead,
   kLoss,
@@ -37,6 +41,9 @@ enum class Part : std::uint8_t {
   kMlpUpInputGradient,
   kMlpUpWeightGradient,
   kMlpNormGradient,
+  kCombineGradient,  ///< of what a token's experts give
+  kSharedGradient,
+  kRouterGradient,
   kAttentionOutGradient,
   kAttentionCoreGradient,
   kAttentionQkvInputGradient,
@@ -53,8 +60,10 @@ enum class Part : std::uint8_t {
   kAttentionOutAgain,
   kMlpNormAgain,
   kMlpUpAgain,
+  kRouterAgain,
+  kSharedAgain,
 };
-inline constexpr std::size_t kParts = 33;
+inline constexpr std::size_t kParts = 40;
 /// Such as "attention.qkv forward".
 [[nodiscard]] std::string_view name_of(Part part);
 
@@ -71,63 +80,75 @@ struct Parameters {
   std::int64_t dense = 0;
   std::int64_t experts = 0;
   std::int64_t float8 = 0;  ///< of the dense ones, gathered in float8
+  std::int64_t linear = 0;  ///< of all, in linear layers of blocks
 };
 
-/// The share of the ranks with one tensor-parallel coordinate. Heads and the MLP's columns are cut evenly (Shoeybi et
-/// al., "Megatron-LM", arXiv 1909.08053, section 3). The vocabulary is, too, and what remains of it goes to the first
-/// ranks one row each, where Megatron pads the table. Norms are on each rank; with sequence parallelism each computes
-/// its part of the tokens (Korthikanti et al., MLSys 2023, section 4.2.2).
+/// A block's, or those of embedding and head.
+struct UnitShare {
+  std::array<Work, kParts> parts{};
+  /// Of a part, with asynchronous tensor parallelism: the products of one rank's tokens, and what else there is.
+  std::array<Work, kParts> chunks{};
+  std::array<Work, kParts> rests{};
+  Parameters parameters;
+  /// Bytes that a microbatch leaves until its backward pass (models::kept_activations).
+  std::int64_t activations = 0;
+  /// What the backward pass makes again.
+  std::int64_t repeated = 0;
+  /// Of a block with experts: how often a token of a microbatch goes to each rank of the group, and how often some come
+  /// to this one's.
+  std::vector<std::int64_t> sent;
+  std::int64_t received = 0;
+};
+
+/// What one rank computes and keeps. Heads and the MLP's columns are cut evenly (Shoeybi et al., "Megatron-LM", arXiv
+/// 1909.08053, section 3). The vocabulary is, too, and what remains of it goes to the first ranks one row each, where
+/// Megatron pads the table. Norms are on each rank, as are the products of latent attention whose results are no heads;
+/// with sequence parallelism each computes its part of the tokens' norms and routers (Korthikanti et al., MLSys 2023,
+/// section 4.2.2).
 ///
-/// With experts, each takes an equal part of the tokens (GShard, ICLR 2021, with a capacity factor of 1 and a router
-/// that is perfectly balanced). The router's own product and parameters are left out.
+/// Experts compute what comes to them (ExpertLoad): no token is dropped and none is padded.
 class RankShare {
  public:
-  RankShare(const WorkloadConfig& config, std::int64_t tensor_rank);
+  RankShare(const WorkloadConfig& config, std::int64_t rank);
 
-  [[nodiscard]] const Work& work(Part part) const { return parts_[static_cast<std::size_t>(part)]; }
-  /// Of a part, with asynchronous tensor parallelism: the products of one rank's tokens, and what else there is.
-  [[nodiscard]] const Work& chunk(Part part) const { return chunks_[static_cast<std::size_t>(part)]; }
-  [[nodiscard]] const Work& rest(Part part) const { return rests_[static_cast<std::size_t>(part)]; }
-  /// Adam on so many parameters of a rank.
-  [[nodiscard]] Work optimizer(std::int64_t parameters) const;
+  [[nodiscard]] const UnitShare& embedding() const { return embedding_; }
+  [[nodiscard]] bool has(std::int64_t block) const { return blocks_[static_cast<std::size_t>(block)] != nullptr; }
+  /// From 0; one of this rank's stages.
+  [[nodiscard]] const UnitShare& block(std::int64_t block) const { return *blocks_[static_cast<std::size_t>(block)]; }
+  [[nodiscard]] const UnitShare& head() const { return head_; }
+  /// The most that the backward pass of a block makes again.
+  [[nodiscard]] std::int64_t repeated_activations() const;
+  /// Adam on so many parameters of a rank, and the casts of so many weights.
+  [[nodiscard]] Work optimizer(std::int64_t parameters, std::int64_t weights) const;
   /// What is done to a shard before it is gathered.
   [[nodiscard]] Work cast(const models::Shard& shard) const;
   /// A kernel that reads so many bytes and writes them elsewhere.
   [[nodiscard]] Work copy(std::int64_t read, std::int64_t written) const;
-
-  [[nodiscard]] Parameters embedding() const { return {embedding_, 0}; }
-  [[nodiscard]] Parameters block() const { return block_; }
-  [[nodiscard]] Parameters head() const { return {head_, 0}; }
-  /// Bytes that a microbatch leaves until its backward pass (models::kept_activations): in the embedding, in a block
-  /// from 0, in the head.
-  [[nodiscard]] std::int64_t embedding_activations() const { return embedding_activations_; }
-  [[nodiscard]] std::int64_t block_activations(std::int64_t block) const {
-    return block_activations_[static_cast<std::size_t>(block % 2)];
-  }
-  [[nodiscard]] std::int64_t head_activations() const { return head_activations_; }
-  /// What the backward pass of a block makes again, at most.
-  [[nodiscard]] std::int64_t repeated_activations() const { return repeated_activations_; }
   /// The part of the embedding that a tied model's head multiplies with.
   [[nodiscard]] std::int64_t vocabulary_table() const { return vocabulary_table_; }
 
  private:
+  /// In which blocks differ.
+  struct Kind {
+    models::UnitKind kind = models::UnitKind::kBlock;
+    std::int64_t window = 0;
+    models::Recompute recompute = models::Recompute::kNone;
+    std::int64_t block = 0;  ///< with experts that have loads of their own
+
+    auto operator<=>(const Kind&) const = default;
+  };
+  [[nodiscard]] models::StepShape shape() const;
+  [[nodiscard]] UnitShare share(const models::Transformer& local, const models::StepShape& shape,
+                                models::UnitKind kind) const;
   void add(Work& sum, const models::Kernel& kernel) const;
-  void add(Part part, models::Kernel kernel);
-  void add_all(const std::vector<models::Kernel>& kernels, bool experts_only);
-  void count_activations(const models::Transformer& local, models::StepShape shape);
+  void add(UnitShare& unit, Part part, models::Kernel kernel) const;
 
   const WorkloadConfig& config_;
-  std::array<Work, kParts> parts_{};
-  std::array<Work, kParts> chunks_{};
-  std::array<Work, kParts> rests_{};
-  std::int64_t embedding_ = 0;
-  Parameters block_;
-  std::int64_t head_ = 0;
+  std::map<Kind, UnitShare> kinds_;
+  UnitShare embedding_;
+  UnitShare head_;
+  std::vector<const UnitShare*> blocks_;  ///< by number; null on other stages
   std::int64_t vocabulary_table_ = 0;
-  std::int64_t embedding_activations_ = 0;
-  std::array<std::int64_t, 2> block_activations_{};  ///< of even and odd ones
-  std::int64_t head_activations_ = 0;
-  std::int64_t repeated_activations_ = 0;
 };
 
 }  // namespace weft::workloads

@@ -32,7 +32,7 @@ RankStep::RankStep(const WorkloadConfig& config, const Groups& groups, std::int6
       stage_(config.parallel.coordinate(rank, Axis::kPipeline)),
       tp_(config.parallel.degree(Axis::kTensor)),
       cp_(config.parallel.degree(Axis::kContext)),
-      share_(config, config.parallel.coordinate(rank, Axis::kTensor)),
+      share_(config, rank),
       emitter_(config.parallel, groups, rank, take),
       operations_(stage_operations(pipeline_, stage_)) {}
 
@@ -40,21 +40,27 @@ std::vector<Unit> RankStep::units(std::int64_t chunk) const {
   const std::int64_t place = pipeline_.virtual_stage(stage_, chunk);
   std::vector<Unit> units;
   if (place == 0) units.push_back(0);
-  for (std::int64_t i = 0; i < config_.layers_of_chunk(); ++i) units.push_back(first_block(place) + i);
+  for (std::int64_t i = 0; i < config_.layers_of(place); ++i) units.push_back(first_block(place) + i);
   // The root unit has the head in it.
   if (place + 1 == pipeline_.virtual_stages() && !has_root_unit()) units.push_back(last_unit());
   return units;
+}
+
+std::int64_t RankStep::blocks() const {
+  std::int64_t count = 0;
+  for (std::int64_t chunk = 0; chunk < pipeline_.chunks; ++chunk) {
+    count += config_.layers_of(pipeline_.virtual_stage(stage_, chunk));
+  }
+  return count;
 }
 
 std::int64_t RankStep::most_activations() const {
   std::vector<std::int64_t> of_chunk;
   for (std::int64_t chunk = 0; chunk < pipeline_.chunks; ++chunk) {
     const std::int64_t place = pipeline_.virtual_stage(stage_, chunk);
-    std::int64_t bytes = place == 0 ? share_.embedding_activations() : 0;
-    if (place + 1 == pipeline_.virtual_stages()) bytes += share_.head_activations();
-    for (std::int64_t i = 0; i < config_.layers_of_chunk(); ++i) {
-      bytes += share_.block_activations(first_block(place) - 1 + i);
-    }
+    std::int64_t bytes = place == 0 ? share_.embedding().activations : 0;
+    if (place + 1 == pipeline_.virtual_stages()) bytes += share_.head().activations;
+    for (std::int64_t i = 0; i < config_.layers_of(place); ++i) bytes += share_of(first_block(place) + i).activations;
     of_chunk.push_back(bytes);
   }
   std::int64_t held = 0;
@@ -69,9 +75,8 @@ std::int64_t RankStep::most_activations() const {
 
 /// As many blocks as are gathered ahead, the one that computes, and the root unit; or all.
 std::int64_t RankStep::most_gathered() const {
-  if (!shards()) return 0;
-  const std::int64_t blocks = pipeline_.chunks * config_.layers_of_chunk();
-  const std::int64_t at_a_time = config_.reshards() ? std::min<std::int64_t>(blocks, config_.prefetch + 1) : blocks;
+  if (!has_fsdp()) return 0;
+  const std::int64_t at_a_time = config_.reshards() ? std::min<std::int64_t>(blocks(), config_.prefetch + 1) : blocks();
   std::int64_t bytes = 0;
   std::int64_t counted = 0;
   for (std::int64_t chunk = 0; chunk < pipeline_.chunks; ++chunk) {
@@ -87,17 +92,29 @@ std::int64_t RankStep::most_gathered() const {
 }
 
 RankSums RankStep::run() {
-  std::int64_t kept = 0;
+  std::int64_t held = 0;
   for (std::int64_t chunk = 0; chunk < pipeline_.chunks; ++chunk) {
     for (const Unit unit : units(chunk)) {
-      for (const Set& set : sets(unit)) kept += shard_elements(set);
+      for (const Set& set : sets(unit)) {
+        held += set.elements;
+        updated_ += shard_elements(set);
+      }
     }
   }
   RankSums& sums = emitter_.sums();
-  sums.parameters = kept;
   constexpr std::int64_t kMoments = 2 * 4;
   constexpr std::int64_t kMaster = 4;  // a copy in 32 bits, where the parameters have fewer
-  sums.state_bytes = kept * (2 * config_.element_bytes + kMoments + (config_.element_bytes < kMaster ? kMaster : 0));
+  sums.parameters = config_.distributed_optimizer ? held : updated_;
+  sums.parameter_bytes = sums.parameters * config_.element_bytes;
+  // What ranks of a distributed optimizer add up to is kept in the type in which it is added up.
+  const int of_gradient = config_.distributed_optimizer ? config_.gradient_bytes : config_.element_bytes;
+  sums.gradient_bytes = sums.parameters * of_gradient;
+  sums.optimizer_bytes = updated_ * (kMoments + (config_.element_bytes < kMaster ? kMaster : 0));
+  sums.state_bytes = sums.parameter_bytes + sums.gradient_bytes + sums.optimizer_bytes;
+  for (std::int64_t block = 0; block < config_.model.layers; ++block) {
+    if (!config_.has_experts(block) || !share_.has(block)) continue;
+    sums.routed_tokens += config_.steps * config_.microbatches * share_.block(block).received;
+  }
   sums.activation_bytes = most_activations();
   sums.gathered_bytes = most_gathered();
   for (step_ = 0; step_ < config_.steps; ++step_) step();
@@ -123,28 +140,36 @@ void RankStep::step() {
                                                 shard_elements(table) * config_.gradient_bytes, all)});
   }
   const std::string name = config_.steps > 1 ? "optimizer step" + std::to_string(step_) : "optimizer";
-  const Ids updated = emitter_.compute(name, share_.optimizer(emitter_.sums().parameters), all);
+  const Ids updated = emitter_.compute(name, share_.optimizer(updated_, cast_weights()), all);
   scale_weights(updated);
+}
+
+/// Of the rank's blocks, those that are cast once in a step.
+std::int64_t RankStep::cast_weights() const {
+  std::int64_t sum = 0;
+  for (std::int64_t block = 0; block < config_.model.layers; ++block) {
+    if (share_.has(block)) sum += share_.block(block).parameters.linear;
+  }
+  return sum;
 }
 
 /// What the next step gathers in float8 is scaled by the largest of each weight's values, on all ranks that have a part
 /// of it. Weights are of 32 bits.
 void RankStep::scale_weights(const Ids& updated) {
-  if (share_.block().float8 == 0) return;
+  const std::int64_t float8 = share_of(first_block(pipeline_.virtual_stage(stage_, 0))).parameters.float8;
+  if (float8 == 0) return;
   constexpr std::int64_t kFp32 = 4;
   const std::int64_t shards = config_.parallel.group_size(groups_.dense().shards);
-  const std::int64_t blocks = pipeline_.chunks * config_.layers_of_chunk();
   prefix_ = "weights.";
   microbatch_ = 0;
-  const Ids found =
-      emitter_.compute(name("weights.largest values"),
-                       share_.copy((share_.block().float8 + shards - 1) / shards * blocks * kFp32, 0), updated);
+  const Ids found = emitter_.compute(name("weights.largest values"),
+                                     share_.copy((float8 + shards - 1) / shards * blocks() * kFp32, 0), updated);
   const auto weights = static_cast<std::int64_t>(linear_weights(config_.model, models::UnitKind::kBlock).size());
-  const std::int64_t bytes = weights * blocks * kFp32;
+  const std::int64_t bytes = weights * blocks() * kFp32;
   const Ids known = emitter_.collective(name("weights.scales all-reduce"), Purpose::kParameters,
                                         {CollectiveType::kAllReduce, bytes, groups_.dense().shards}, found);
   emitter_.collective(name("weights.scales of tensor-parallel ranks all-reduce"), Purpose::kTensorParallel,
-                      {CollectiveType::kAllReduce, bytes, AxisSet(Axis::kTensor)}, known);
+                      {CollectiveType::kAllReduce, bytes, Groups::kTensor}, known);
 }
 
 void RankStep::operation(const PipelineOperation& operation) {
@@ -162,7 +187,7 @@ void RankStep::operation(const PipelineOperation& operation) {
 void RankStep::forward(const PipelineOperation& operation) {
   const std::int64_t place = pipeline_.virtual_stage(stage_, operation.chunk);
   Ids data = place == 0 ? embedding() : receive_activations(operation);
-  for (std::int64_t i = 0; i < config_.layers_of_chunk(); ++i) data = block(first_block(place) + i, data);
+  for (std::int64_t i = 0; i < config_.layers_of(place); ++i) data = block(first_block(place) + i, data);
   if (place + 1 == pipeline_.virtual_stages()) {
     head(data);
   } else {
@@ -173,7 +198,7 @@ void RankStep::forward(const PipelineOperation& operation) {
 void RankStep::backward(const PipelineOperation& operation) {
   const std::int64_t place = pipeline_.virtual_stage(stage_, operation.chunk);
   Ids gradient = place + 1 == pipeline_.virtual_stages() ? head_backward() : receive_activations(operation);
-  for (std::int64_t i = config_.layers_of_chunk(); i-- > 0;) {
+  for (std::int64_t i = config_.layers_of(place); i-- > 0;) {
     gradient = block_backward(first_block(place) + i, gradient);
   }
   if (place == 0) {
@@ -219,13 +244,14 @@ void RankStep::send_activations(const PipelineOperation& operation, const Ids& d
 // Parameters and gradients -------------------------------------------------------------------------------------------
 
 std::vector<RankStep::Set> RankStep::sets(Unit unit) const {
-  const std::int64_t head = share_.head().dense + (is_tied_pair() ? share_.vocabulary_table() : 0);
+  const std::int64_t head = share_.head().parameters.dense + (is_tied_pair() ? share_.vocabulary_table() : 0);
   if (unit == 0) {
-    return {{"", share_.embedding().dense + (has_root_unit() ? head : 0), groups_.dense()}};
+    return {{"", share_.embedding().parameters.dense + (has_root_unit() ? head : 0), groups_.dense()}};
   }
   if (unit == last_unit()) return {{"", head, groups_.dense()}};
-  std::vector<Set> result = {{"", share_.block().dense, groups_.dense(), share_.block().float8}};
-  if (share_.block().experts > 0) result.push_back({"experts.", share_.block().experts, groups_.experts()});
+  const Parameters& of_block = share_of(unit).parameters;
+  std::vector<Set> result = {{"", of_block.dense, groups_.dense(), of_block.float8}};
+  if (of_block.experts > 0) result.push_back({"experts.", of_block.experts, groups_.experts()});
   return result;
 }
 
@@ -263,7 +289,7 @@ std::vector<Unit> RankStep::gather_order() const {
   for (const PipelineOperation& operation : operations_) {
     const std::int64_t place = pipeline_.virtual_stage(stage_, operation.chunk);
     const Unit first = first_block(place);
-    const Unit behind = first + config_.layers_of_chunk();
+    const Unit behind = first + config_.layers_of(place);
     if (operation.forward) {
       if (place == 0) use(0);
       for (Unit unit = first; unit < behind; ++unit) use(unit);
@@ -303,7 +329,8 @@ Ids RankStep::begin(Unit unit) {
   // The root unit is in use from the embedding to its gradient.
   const std::size_t begun = gathers_->begun();
   Ids parameters = gathers_->begin(unit, has_root_unit() ? 0 : -1, gathered_sets);
-  if (gathers_->begun() == begun) return parameters;
+  // A distributed optimizer gathers to where parameters stay.
+  if (gathers_->begun() == begun || config_.distributed_optimizer) return parameters;
   std::int64_t bytes = 0;
   for (const ParameterGathers::Set& set : gathered_sets(unit)) bytes += set.bytes;
   return copy("parameters copy-out", bytes, bytes, parameters);
@@ -318,7 +345,7 @@ void RankStep::reduce_gradients(Unit unit) {
     const std::string what = prefix_ + set.name + "gradients ";
     const std::int64_t members = config_.parallel.group_size(set.holders.shards);
     const std::int64_t shard = shard_elements(set) * config_.gradient_bytes;
-    if (members > 1) {
+    if (members > 1 && !config_.distributed_optimizer) {
       static_cast<void>(copy(set.name + std::string("gradients copy-in"), set.elements * config_.element_bytes,
                              set.elements * config_.gradient_bytes, {}));
     }

@@ -21,7 +21,7 @@ class ParameterGathers {
   struct Set {
     std::string name;
     std::int64_t bytes = 0;  ///< when gathered
-    AxisSet among;
+    Members among;
     models::Shard shard;
   };
   /// Emits what is done to a shard before it is gathered, and gives what its Allgather waits for.
@@ -82,6 +82,7 @@ class RankStep {
   void step();
   Ids cast(const ParameterGathers::Set& set);
   void scale_weights(const Ids& updated);
+  [[nodiscard]] std::int64_t cast_weights() const;
   void operation(const PipelineOperation& operation);
   void forward(const PipelineOperation& operation);
   void backward(const PipelineOperation& operation);
@@ -89,6 +90,7 @@ class RankStep {
   Ids block(Unit unit, const Ids& in);
   void head(const Ids& in);
   Ids block_backward(Unit unit, const Ids& gradient);
+  Ids mlp_backward(const Ids& gradient, const Ids& parameters, bool gathers);
   Ids head_backward();
   void embedding_backward(const Ids& gradient);
   Ids recompute(Unit unit, const Ids& start);
@@ -102,17 +104,27 @@ class RankStep {
   Ids copy(const std::string& what, std::int64_t read, std::int64_t written, const Ids& data);
   Ids agree_on_scales(const std::string& what, std::int64_t tensors, const Ids& in);
   Ids cast_gradient(Part part, const std::string& what, const Ids& in);
-  Ids gather_and_multiply(Part part, const std::string& what, const Ids& in, const std::string& exchange = "",
-                          const Ids& also = {});
-  Ids multiply_and_sum(Part part, const std::string& what, const Ids& in, const std::string& exchange = "");
+  Ids gather_and_multiply(Part part, const std::string& what, const Ids& in, const Ids& also = {});
+  Ids multiply_and_sum(Part part, const std::string& what, const Ids& in);
   Ids multiply_as_tokens_come(Part part, const std::string& what, const Ids& in);
   Ids multiply_and_send(Part part, const std::string& what, const Ids& in);
   Ids reorder(const std::string& what, const Ids& data);
   [[nodiscard]] std::int64_t tensor_rank(std::int64_t steps_on) const;
   Ids sum_tokens(const std::string& what, const Ids& in);
-  Ids exchange_tokens(const std::string& what, const Ids& in);
+
+  // Experts
+  enum class Way : std::uint8_t { kToExperts, kBack };
+  Ids experts(const Ids& in);
+  Ids experts_again(const Ids& in, bool whole);
+  Ids experts_backward(const Ids& gradient, const Ids& parameters);
+  Ids shared(Part part, const std::string& what, const Ids& in);
+  Ids exchange_tokens(const std::string& what, Way way, const Ids& in);
   Ids gather_routed(const std::string& what, const Ids& in);
   Ids combine_tokens(const std::string& what, const std::string& exchange, const Ids& in);
+  [[nodiscard]] bool has_experts(Unit unit) const {
+    return unit != 0 && unit != last_unit() && config_.has_experts(unit - 1);
+  }
+  [[nodiscard]] std::int64_t token_bytes() const { return config_.model.d_model * config_.element_bytes; }
   Ids beside_weights(const Ids& summands, const std::function<Ids(const Ids&)>& sum,
                      const std::function<void()>& weights);
   Ids receive_activations(const PipelineOperation& operation);
@@ -127,19 +139,23 @@ class RankStep {
   [[nodiscard]] std::vector<Set> sets(Unit unit) const;
   [[nodiscard]] std::vector<Unit> gather_order() const;
   [[nodiscard]] Unit last_unit() const { return config_.model.layers + 1; }
-  [[nodiscard]] Unit first_block(std::int64_t virtual_stage) const {
-    return 1 + virtual_stage * config_.layers_of_chunk();
+  [[nodiscard]] Unit first_block(std::int64_t virtual_stage) const { return 1 + config_.first_layer(virtual_stage); }
+  [[nodiscard]] const UnitShare& share_of(Unit unit) const {
+    return unit == 0 ? share_.embedding() : unit == last_unit() ? share_.head() : share_.block(unit - 1);
   }
+  [[nodiscard]] const UnitShare& here() const { return share_of(unit_); }
+  /// Of the rank's stage.
+  [[nodiscard]] std::int64_t blocks() const;
   [[nodiscard]] models::Recompute recomputes(Unit block) const { return recompute_of(config_.recompute, block - 1); }
-  [[nodiscard]] bool shards() const { return config_.parallel.degree(Axis::kShard) > 1; }
+  /// Parameters are gathered before they are used, and gradients scattered.
+  [[nodiscard]] bool shards() const { return has_fsdp() || config_.distributed_optimizer; }
+  [[nodiscard]] bool has_fsdp() const { return config_.parallel.degree(Axis::kShard) > 1; }
   /// With fsdp and without a pipeline, head and embedding are one unit.
   [[nodiscard]] bool has_root_unit() const { return shards() && config_.reshards(); }
   [[nodiscard]] bool is_tied_pair() const { return config_.model.tied && pipeline_.stages > 1; }
   [[nodiscard]] std::int64_t activation_bytes() const {
     return config_.tokens() * config_.model.d_model * config_.element_bytes;
   }
-  /// Of all tokens, once for each expert that they go to.
-  [[nodiscard]] std::int64_t routed_bytes() const { return activation_bytes() * config_.top_k; }
   /// Of all tokens, as they are gathered for what is being emitted.
   [[nodiscard]] std::int64_t gathered_token_bytes() const {
     const bool is_block = unit_ != 0 && unit_ != last_unit();
@@ -162,6 +178,7 @@ class RankStep {
   const RankShare share_;
   Emitter emitter_;
   std::vector<PipelineOperation> operations_;
+  std::int64_t updated_ = 0;  ///< parameters that the rank's optimizer has
 
   // Of a step.
   std::int64_t step_ = 0;

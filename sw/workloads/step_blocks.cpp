@@ -34,7 +34,8 @@ Ids RankStep::compute(Part part, const Ids& data, const std::string& more) {
   const std::string_view what = name_of(part);
   // Blocks are told apart by their number; embedding and head are called by their names.
   const bool is_block = what.starts_with("attention") || what.starts_with("mlp");
-  return emitter_.compute(name((is_block ? prefix_ : "") + std::string(what) + more), share_.work(part), data);
+  return emitter_.compute(name((is_block ? prefix_ : "") + std::string(what) + more),
+                          here().parts[static_cast<std::size_t>(part)], data);
 }
 
 // Within a block -----------------------------------------------------------------------------------------------------
@@ -58,7 +59,7 @@ Ids RankStep::copy_out(const std::string& what, const Ids& gathered) {
 Ids RankStep::start_gathering(const std::string& what, const Ids& in) {
   if (!config_.sequence_parallel) return in;
   return emitter_.collective(name(prefix_ + what + " all-gather"), Purpose::kTensorParallel,
-                             {CollectiveType::kAllGather, gathered_token_bytes(), AxisSet(Axis::kTensor)}, in);
+                             {CollectiveType::kAllGather, gathered_token_bytes(), Groups::kTensor}, in);
 }
 
 /// Of tensors of which each rank of tp has a part, the largest values: one AllReduce for what is scaled before the same
@@ -67,12 +68,12 @@ Ids RankStep::agree_on_scales(const std::string& what, std::int64_t tensors, con
   if (!config_.is_float8() || tensors == 0) return in;
   constexpr std::int64_t kFp32 = 4;
   return emitter_.collective(name(prefix_ + what + " scales all-reduce"), Purpose::kTensorParallel,
-                             {CollectiveType::kAllReduce, tensors * kFp32, AxisSet(Axis::kTensor)}, in);
+                             {CollectiveType::kAllReduce, tensors * kFp32, Groups::kTensor}, in);
 }
 
 /// Of what a product's result is summed to, and so gathered with sequence parallelism.
 Ids RankStep::cast_gradient(Part part, const std::string& what, const Ids& in) {
-  if (!config_.is_float8()) return in;
+  if (config_.linear == models::LinearType::kPlain) return in;
   return agree_on_scales(what, config_.sequence_parallel ? 1 : 0, compute(part, in));
 }
 
@@ -80,35 +81,10 @@ Ids RankStep::cast_gradient(Part part, const std::string& what, const Ids& in) {
 Ids RankStep::sum_tokens(const std::string& what, const Ids& in) {
   const bool scatters = config_.sequence_parallel;
   const Ids ready = scatters ? copy(what + " copy-in", activation_bytes(), activation_bytes(), in) : in;
-  return emitter_.collective(name(prefix_ + what + (scatters ? " reduce-scatter" : " all-reduce")),
-                             Purpose::kTensorParallel,
-                             {scatters ? CollectiveType::kReduceScatter : CollectiveType::kAllReduce,
-                              activation_bytes(), AxisSet(Axis::kTensor)},
-                             ready);
-}
-
-/// To the experts or back: each rank of tp sends its share of the tokens.
-Ids RankStep::exchange_tokens(const std::string& what, const Ids& in) {
-  if (config_.experts == 0) return in;
-  return emitter_.collective(name(prefix_ + what + " all-to-all"), Purpose::kExpertParallel,
-                             {CollectiveType::kAllToAll, routed_bytes() / tp_, AxisSet(Axis::kExpert)}, in);
-}
-
-/// What came to the ranks of tp, of which each has a part of every expert's products.
-Ids RankStep::gather_routed(const std::string& what, const Ids& in) {
-  return emitter_.collective(name(prefix_ + what + " all-gather"), Purpose::kTensorParallel,
-                             {CollectiveType::kAllGather, routed_bytes(), AxisSet(Axis::kTensor)}, in);
-}
-
-/// Experts' partial sums, on their way back to the tokens' ranks; without sequence parallelism all ranks of tp have
-/// all.
-Ids RankStep::combine_tokens(const std::string& what, const std::string& exchange, const Ids& in) {
-  const Ids sum = emitter_.collective(name(prefix_ + what + " reduce-scatter"), Purpose::kTensorParallel,
-                                      {CollectiveType::kReduceScatter, routed_bytes(), AxisSet(Axis::kTensor)}, in);
-  const Ids back = exchange_tokens(exchange, sum);
-  if (config_.sequence_parallel) return back;
-  return emitter_.collective(name(prefix_ + exchange + " all-gather"), Purpose::kTensorParallel,
-                             {CollectiveType::kAllGather, activation_bytes(), AxisSet(Axis::kTensor)}, back);
+  return emitter_.collective(
+      name(prefix_ + what + (scatters ? " reduce-scatter" : " all-reduce")), Purpose::kTensorParallel,
+      {scatters ? CollectiveType::kReduceScatter : CollectiveType::kAllReduce, activation_bytes(), Groups::kTensor},
+      ready);
 }
 
 Ids RankStep::attention(const Ids& qkv, bool again) {
@@ -117,7 +93,8 @@ Ids RankStep::attention(const Ids& qkv, bool again) {
   const std::int64_t place = config_.parallel.coordinate(rank_, Axis::kContext);
   const std::int64_t next = config_.parallel.with(rank_, Axis::kContext, (place + 1) % cp_);
   const std::int64_t before = config_.parallel.with(rank_, Axis::kContext, (place + cp_ - 1) % cp_);
-  const std::int64_t bytes = 2 * config_.tokens() * config_.model.kv_width() / tp_ * config_.element_bytes;
+  const std::int64_t bytes =
+      config_.tokens() * (config_.model.kv_width() + config_.model.value_width()) / tp_ * config_.element_bytes;
   Ids keys = qkv;
   Ids result;
   for (std::int64_t i = 0; i < cp_; ++i) {
@@ -141,7 +118,8 @@ Ids RankStep::attention_backward(const Ids& gradient) {
   const std::int64_t place = config_.parallel.coordinate(rank_, Axis::kContext);
   const std::int64_t next = config_.parallel.with(rank_, Axis::kContext, (place + 1) % cp_);
   const std::int64_t before = config_.parallel.with(rank_, Axis::kContext, (place + cp_ - 1) % cp_);
-  const std::int64_t bytes = 2 * config_.tokens() * config_.model.kv_width() / tp_ * config_.element_bytes;
+  const std::int64_t bytes =
+      config_.tokens() * (config_.model.kv_width() + config_.model.value_width()) / tp_ * config_.element_bytes;
   Ids keys = emitter_.last_compute();
   Ids sum;  // of the gradients that have come
   Ids computed;
@@ -170,17 +148,18 @@ Ids RankStep::block(Unit unit, const Ids& in) {
   const Ids parameters = begin(unit);
   // What enters a block's first products is whole on each rank but with sequence parallelism; weights are parts.
   const std::int64_t whole = config_.sequence_parallel ? 1 : 0;
-  const std::int64_t weight = share_.block().float8 > 0 ? 0 : 1;
+  const std::int64_t weight = here().parameters.float8 > 0 ? 0 : 1;
   Ids x = compute(Part::kAttentionNorm, joined({in, parameters}));
   x = agree_on_scales("attention forward", whole + 3 * weight, x);
   x = attention(gather_and_multiply(Part::kAttentionQkv, "attention forward", x));
   x = agree_on_scales("attention result", 1 + weight, x);
   x = multiply_and_sum(Part::kAttentionOut, "attention forward", x);
   const Ids middle = compute(Part::kMlpNorm, joined({in, x}));
+  if (has_experts(unit)) return compute(Part::kMlpResidual, joined({middle, experts(middle)}));
   x = agree_on_scales("mlp forward", whole + (config_.model.gated ? 2 : 1) * weight, middle);
-  x = gather_and_multiply(Part::kMlpUp, "mlp forward", x, "dispatch forward");
+  x = gather_and_multiply(Part::kMlpUp, "mlp forward", x);
   x = agree_on_scales("mlp hidden", 1 + weight, x);
-  x = multiply_and_sum(Part::kMlpDown, "mlp forward", x, "combine forward");
+  x = multiply_and_sum(Part::kMlpDown, "mlp forward", x);
   return compute(Part::kMlpResidual, joined({middle, x}));
 }
 
@@ -191,13 +170,15 @@ Ids RankStep::recompute(Unit unit, const Ids& start) {
   const bool whole = recomputes(unit) == models::Recompute::kFull;
   // Selective checkpointing keeps scales, too.
   const std::int64_t parts = whole && config_.sequence_parallel ? 1 : 0;
-  const std::int64_t weight = whole && share_.block().float8 == 0 ? 1 : 0;
+  const std::int64_t weight = whole && here().parameters.float8 == 0 ? 1 : 0;
   Ids x = agree_on_scales("attention again", parts + 3 * weight, compute(Part::kAttentionNormAgain, start));
   x = gather_and_multiply(Part::kAttentionQkvAgain, "attention again", x);
   if (whole) x = agree_on_scales("attention result again", 1 + weight, attention(x, true));
   x = whole ? multiply_and_sum(Part::kAttentionOutAgain, "attention again", x) : compute(Part::kAttentionOutAgain, x);
-  x = agree_on_scales("mlp again", parts + (config_.model.gated ? 2 : 1) * weight, compute(Part::kMlpNormAgain, x));
-  x = gather_and_multiply(Part::kMlpUpAgain, "mlp again", x, whole ? "dispatch again" : "");
+  x = compute(Part::kMlpNormAgain, x);
+  if (has_experts(unit)) return experts_again(x, whole);
+  x = agree_on_scales("mlp again", parts + (config_.model.gated ? 2 : 1) * weight, x);
+  x = gather_and_multiply(Part::kMlpUpAgain, "mlp again", x);
   return whole ? agree_on_scales("mlp hidden again", 1 + weight, x) : x;
 }
 
@@ -211,43 +192,42 @@ Ids RankStep::beside_weights(const Ids& summands, const std::function<Ids(const 
   return result;
 }
 
+/// `gathers`: tokens for the weights' gradients, which recomputing else has gathered.
+Ids RankStep::mlp_backward(const Ids& gradient, const Ids& parameters, bool gathers) {
+  Ids x = cast_gradient(Part::kMlpGradientCast, "mlp gradient", gradient);
+  const Ids down = gather_and_multiply(Part::kMlpDownGradient, "mlp gradient", x, parameters);
+  Ids input = gathers ? start_gathering("mlp input again", {}) : Ids{};
+  x = compute(Part::kMlpUpInputGradient, agree_on_scales("mlp hidden gradient", config_.model.gated ? 2 : 1, down));
+  return beside_weights(
+      x, [&](const Ids& summands) { return sum_tokens("mlp gradient", summands); },
+      [&] {
+        if (gathers) input = copy_out("mlp input again", input);
+        static_cast<void>(compute(Part::kMlpUpWeightGradient, joined({down, input})));
+      });
+}
+
 Ids RankStep::block_backward(Unit unit, const Ids& gradient) {
   const Ids parameters = begin(unit);
   const Ids again = recompute(unit, joined({gradient, parameters}));
   Ids x = joined({gradient, parameters, again});
-  x = cast_gradient(Part::kMlpGradientCast, "mlp gradient", x);
-  const Ids down = gather_and_multiply(Part::kMlpDownGradient, "mlp gradient", x, "combine gradient", parameters);
-  // Experts keep what was sent to them, and recomputing has gathered the rest.
   const bool gathers = recomputes(unit) == models::Recompute::kNone;
-  const bool gathers_mlp = gathers && config_.experts == 0;
-  Ids input = gathers_mlp ? start_gathering("mlp input again", {}) : Ids{};
-  x = compute(Part::kMlpUpInputGradient, agree_on_scales("mlp hidden gradient", config_.model.gated ? 2 : 1, down));
-  Ids sum = beside_weights(
-      x,
-      [&](const Ids& summands) {
-        return config_.experts > 0 ? combine_tokens("mlp gradient", "dispatch gradient", summands)
-                                   : sum_tokens("mlp gradient", summands);
-      },
-      [&] {
-        if (gathers_mlp) input = copy_out("mlp input again", input);
-        static_cast<void>(compute(Part::kMlpUpWeightGradient, joined({down, input})));
-      });
+  const Ids sum = has_experts(unit) ? experts_backward(x, parameters) : mlp_backward(x, parameters, gathers);
   const Ids middle = compute(Part::kMlpNormGradient, joined({sum, gradient}));
 
   x = cast_gradient(Part::kAttentionGradientCast, "attention gradient", middle);
   x = gather_and_multiply(Part::kAttentionOutGradient, "attention gradient", x);
   Ids core = attention_backward(x);
   // Before what may still wait for gradients of keys, so that all ranks have the same order.
-  input = gathers ? start_gathering("attention input again", {}) : Ids{};
+  Ids input = gathers ? start_gathering("attention input again", {}) : Ids{};
   core = agree_on_scales("attention result gradient", 3, core);
-  sum = beside_weights(
+  const Ids entered = beside_weights(
       compute(Part::kAttentionQkvInputGradient, core),
       [&](const Ids& summands) { return sum_tokens("attention gradient", summands); },
       [&] {
         if (gathers) input = copy_out("attention input again", input);
         static_cast<void>(compute(Part::kAttentionQkvWeightGradient, joined({core, input})));
       });
-  Ids result = compute(Part::kAttentionNormGradient, joined({sum, middle}));
+  Ids result = compute(Part::kAttentionNormGradient, joined({entered, middle}));
   reduce_gradients(unit);
   return result;
 }
@@ -272,7 +252,7 @@ void RankStep::head(const Ids& in) {
   // Each rank has the logits of its part of the vocabulary: the largest, the wanted one, the sum of exponentials.
   prefix_ = "loss.";
   constexpr std::int64_t kFp32 = 4;
-  const Collective number{CollectiveType::kAllReduce, config_.tokens() * kFp32, AxisSet(Axis::kTensor)};
+  const Collective number{CollectiveType::kAllReduce, config_.tokens() * kFp32, Groups::kTensor};
   for (const char* what : {"largest logit", "target logit", "sum of exponentials"}) {
     x = emitter_.collective(name(prefix_ + what + " all-reduce"), Purpose::kTensorParallel, number, x);
   }

@@ -15,27 +15,17 @@ bool gradients_use(Part part) {
          part == Part::kAttentionOutGradient;
 }
 
-/// Of what experts do, forward or backward.
-bool is_first_of_experts(Part part) {
-  return part == Part::kMlpUp || part == Part::kMlpUpAgain || part == Part::kMlpDownGradient;
-}
-
 }  // namespace
 
-/// `exchange`: an AllToAll before, with experts; `also`: what the products wait for beside the tokens.
-Ids RankStep::gather_and_multiply(Part part, const std::string& what, const Ids& in, const std::string& exchange,
-                                  const Ids& also) {
+/// `also`: what the products wait for beside the tokens.
+Ids RankStep::gather_and_multiply(Part part, const std::string& what, const Ids& in, const Ids& also) {
   if (config_.async_tensor_parallel) return multiply_as_tokens_come(part, what, joined({in, also}));
-  const bool has_experts = config_.experts > 0 && is_first_of_experts(part);
-  const Ids mine = exchange.empty() ? in : exchange_tokens(exchange, in);
-  return compute(part, joined({has_experts ? gather_routed(what, mine) : gather_tokens(what, mine), also}));
+  return compute(part, joined({gather_tokens(what, in), also}));
 }
 
-Ids RankStep::multiply_and_sum(Part part, const std::string& what, const Ids& in, const std::string& exchange) {
+Ids RankStep::multiply_and_sum(Part part, const std::string& what, const Ids& in) {
   if (config_.async_tensor_parallel) return multiply_and_send(part, what, in);
-  const Ids product = compute(part, in);
-  if (config_.experts > 0 && !exchange.empty()) return combine_tokens(what, exchange, product);
-  return sum_tokens(what, product);
+  return sum_tokens(what, compute(part, in));
 }
 
 /// Attention takes and gives one sequence after the other. Chunks are ranks' tokens, which have a place in each
@@ -72,13 +62,14 @@ Ids RankStep::multiply_as_tokens_come(Part part, const std::string& what, const 
   const std::string products = prefix_ + std::string(name_of(part)) + " chunk";
   Ids result;
   for (std::int64_t i = 0; i < tp_; ++i) {
-    result =
-        emitter_.compute(name(products + std::to_string(i)), share_.chunk(part), come[static_cast<std::size_t>(i)]);
+    result = emitter_.compute(name(products + std::to_string(i)), here().chunks[static_cast<std::size_t>(part)],
+                              come[static_cast<std::size_t>(i)]);
   }
   // They have come by their place in the sequence, which is not the first dimension.
   if (gradients_use(part)) result = copy(what + " copy-out", gathered_token_bytes(), gathered_token_bytes(), result);
-  if (share_.rest(part).bytes > 0) {
-    result = emitter_.compute(name(prefix_ + std::string(name_of(part)) + " rest"), share_.rest(part), result);
+  if (here().rests[static_cast<std::size_t>(part)].bytes > 0) {
+    result = emitter_.compute(name(prefix_ + std::string(name_of(part)) + " rest"),
+                              here().rests[static_cast<std::size_t>(part)], result);
   }
   return part == Part::kAttentionOutGradient ? reorder(what, result) : result;
 }
@@ -93,8 +84,9 @@ Ids RankStep::multiply_and_send(Part part, const std::string& what, const Ids& i
   const bool is_attention = part == Part::kAttentionOut || part == Part::kAttentionOutAgain;
   // The cast to float8 writes in any order.
   Ids ready = is_attention && !config_.is_float8() ? reorder(what, in) : in;
-  if (share_.rest(part).bytes > 0) {
-    ready = emitter_.compute(name(prefix_ + std::string(name_of(part)) + " rest"), share_.rest(part), ready);
+  if (here().rests[static_cast<std::size_t>(part)].bytes > 0) {
+    ready = emitter_.compute(name(prefix_ + std::string(name_of(part)) + " rest"),
+                             here().rests[static_cast<std::size_t>(part)], ready);
   }
   std::vector<Ids> sent;
   Ids come;
@@ -102,13 +94,14 @@ Ids RankStep::multiply_and_send(Part part, const std::string& what, const Ids& i
     const Ids free = sent.size() < kBuffers ? Ids{} : sent[sent.size() - kBuffers];
     const Ids received = emitter_.receive(name(all + std::to_string(i) + " receive"), tensor_rank(tp_ - i), chunk_tag_,
                                           bytes, emitter_.last_compute());
-    const Ids product = emitter_.compute(name(products + std::to_string(i)), share_.chunk(part), joined({ready, free}));
+    const Ids product = emitter_.compute(name(products + std::to_string(i)),
+                                         here().chunks[static_cast<std::size_t>(part)], joined({ready, free}));
     sent.push_back(emitter_.send(name(all + std::to_string(i) + " send"), Purpose::kTensorParallel, tensor_rank(i),
                                  chunk_tag_, bytes, product));
     come = joined({come, received});
     chunk_tag_ = (chunk_tag_ + 1) % kTags;
   }
-  const Ids own = emitter_.compute(name(products + "0"), share_.chunk(part), ready);
+  const Ids own = emitter_.compute(name(products + "0"), here().chunks[static_cast<std::size_t>(part)], ready);
   return emitter_.compute(name(prefix_ + what + " sum"), share_.copy(activation_bytes(), bytes), joined({own, come}));
 }
 

@@ -46,7 +46,8 @@ std::string_view name_of(Purpose purpose) {
 }
 
 TransformerWorkload::TransformerWorkload(WorkloadConfig config)
-    : config_(checked(std::move(config))), groups_(config_.parallel, config_.model.tied, config_.experts > 0) {}
+    : config_(checked(std::move(config))),
+      groups_(config_.parallel, config_.model.tied, config_.model.has_experts(), config_.distributed_optimizer) {}
 
 RankSums TransformerWorkload::generate(std::int64_t rank, const std::function<void(const chakra::Node&)>& take) const {
   return RankStep(config_, groups_, rank, take).run();

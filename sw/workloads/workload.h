@@ -43,12 +43,17 @@ struct RankSums {
   std::int64_t operations = 0;
   std::int64_t parameters = 0;  ///< that the rank keeps, its shard of them with fsdp
   /// Of parameters, gradients and optimizer: 16 bytes a parameter, of which 12 are Adam's in 32 bits (Rajbhandari et
-  /// al., "ZeRO", SC20, section 3.1).
+  /// al., "ZeRO", SC20, section 3.1). A distributed optimizer has those of the rank's share alone.
   std::int64_t state_bytes = 0;
+  std::int64_t parameter_bytes = 0;
+  std::int64_t gradient_bytes = 0;
+  std::int64_t optimizer_bytes = 0;
   /// Of microbatches whose backward pass is still to come, and what a block computes again: the most at a time.
   std::int64_t activation_bytes = 0;
   /// Of parameters that fsdp has gathered, the most at a time.
   std::int64_t gathered_bytes = 0;
+  /// How often a token came to the rank's experts, of all blocks and microbatches.
+  std::int64_t routed_tokens = 0;
   std::array<Volume, kPurposes> communication{};
 
   [[nodiscard]] const Volume& of(Purpose purpose) const { return communication[static_cast<std::size_t>(purpose)]; }
@@ -68,19 +73,25 @@ struct RankSums {
 /// - cp: keys and values go round in a ring, beside the attention to those that are there (Liu et al., "Ring
 ///   Attention", ICLR 2024, section 3); backward their gradients go round, too, and come home. Each step is equal work:
 ///   causal ranks hold a part of the sequence's beginning and the equal part of its end.
-/// - ep: experts lie on different ranks: an AllToAll to them and one back, forward and backward (GShard, section 3.2).
-///   Ranks of ep have sequences of their own. Each rank of tp exchanges its share of the tokens; an Allgather among
-///   them brings what has come to all, for their columns of the experts, and a ReduceScatter sums and shares what these
-///   give before it goes back (Megatron-Core's AllToAll dispatcher). Without sequence_parallel an Allgather ends it.
+/// - ep: experts lie on different ranks: an AllToAll to them and one back, forward and backward (GShard, section 3.2),
+///   of as many bytes as tokens that go to experts, once for each. The ranks are some of those of cp, fsdp and dp, and
+///   of tp where etp is less (Parallelism); so gradients of experts are reduced among fewer ranks than others. Each
+///   rank of tp exchanges its share of the tokens; an Allgather among the ranks of etp brings what has come to all, for
+///   their columns of the experts, and a ReduceScatter sums and shares what these give before it goes back
+///   (Megatron-Core's AllToAll dispatcher). Without sequence_parallel an Allgather ends it. What all tokens go to is
+///   computed beside the exchange to the experts, forward and backward. With a load that is not balanced
+///   (expert_load.h) AllToAlls have the attributes send_bytes and receive_bytes: numbers for each member.
 /// - pp: pipeline.h. A stage sends as soon as it has computed, and computes on meanwhile. Receives are posted while the
 ///   operation before computes.
 /// - dp: gradients of each block are reduced by an AllReduce as soon as the last microbatch has them, beside the
-///   backward pass of the blocks before it (Li et al., "PyTorch Distributed", VLDB 2020, section 3.2).
+///   backward pass of the blocks before it (Li et al., "PyTorch Distributed", VLDB 2020, section 3.2). A distributed
+///   optimizer has a ReduceScatter in its place, and an Allgather of what each rank has updated, `prefetch` units ahead
+///   of the forward pass that uses it; the first step begins with one, too.
 /// - fsdp: the parameters of a block are gathered before its forward and again before its backward pass, `prefetch`
 ///   units ahead, and its gradients are scattered after (ZeRO stage 3; Zhao et al., "PyTorch FSDP", VLDB 2023): 3 times
 ///   the parameters for a block and a microbatch. Embedding and head are one unit, gathered once for both passes. With
 ///   a pipeline, parameters stay gathered for the step and gradients are scattered once, twice the parameters in all.
-///   Context and expert ranks shard, too, as they hold the same parameters; dp ranks reduce their shards among
+///   Context ranks shard, too, as they hold the same parameters; dp ranks reduce their shards among
 ///   them (hybrid sharding).
 ///
 /// Ranks that hold both ends of a tied embedding add up its gradients at the end. The optimizer waits for all
@@ -98,7 +109,8 @@ struct RankSums {
 /// ring are done again where all is recomputed, and kept where it is selective by operator, as in torchtitan's list of
 /// operators (its parallelize_llama.py).
 ///
-/// Left out: dropout, the gradient norm's AllReduce, a router's own work, the loss's mean over ranks.
+/// Left out: dropout, the gradient norm's AllReduce, the loss's mean over ranks; of experts the loss that balances them
+/// and the exchange of how many tokens come.
 class TransformerWorkload {
  public:
   /// Throws WorkloadError.

@@ -57,7 +57,7 @@ void read_transformers(const std::filesystem::path& file) {
     fuzz::expect(models::convention_flops_per_token(model, model.sequence) > 0);
     // Commands refuse others by name (sw/models/named_model.h).
     if (!models::is_decoder(model)) continue;
-    static_cast<void>(models::network_of(model));
+    if (models::has_plain_blocks(model)) static_cast<void>(models::network_of(model));
     generate(model, "tp=1", false);
     generate(model, "tp=2,dp=2", false);
     generate(model, "tp=2,cp=2", false);

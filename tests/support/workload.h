@@ -40,6 +40,13 @@ inline workloads::WorkloadConfig workload_config(const std::string& parallel, st
   return config;
 }
 
+/// In place of each MLP.
+inline void set_experts(workloads::WorkloadConfig& config, std::int64_t experts, std::int64_t top_k = 1) {
+  config.model.experts = experts;
+  config.model.top_k = experts > 0 ? top_k : 0;
+  config.model.expert_ffn = config.model.ffn;
+}
+
 inline std::vector<chakra::Node> nodes_of(const workloads::TransformerWorkload& workload, std::int64_t rank) {
   std::vector<chakra::Node> nodes;
   workload.generate(rank, [&](const chakra::Node& node) { nodes.push_back(node); });

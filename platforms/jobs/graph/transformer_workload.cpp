@@ -45,11 +45,11 @@ std::string file_name(std::string name) {
 std::vector<std::int64_t> key_of(const models::Kernel& kernel) {
   struct Key {
     std::vector<std::int64_t> operator()(const models::Gemm& g) const {
-      return {0, g.batch, g.m, g.n, g.k, g.element_bytes, g.fast_accumulation};
+      return {0, g.batch, g.m, g.n, g.k, g.element_bytes, g.fast_accumulation, g.scale_block, g.more_m, g.more_k};
     }
     std::vector<std::int64_t> operator()(const models::FlashAttention& a) const {
-      return {1,          a.batch,  a.heads,    a.kv_heads,    a.queries,      a.keys,
-              a.head_dim, a.causal, a.backward, a.synchronous, a.element_bytes};
+      return {1,        a.batch,    a.heads,       a.kv_heads,      a.queries,   a.keys,  a.head_dim,
+              a.causal, a.backward, a.synchronous, a.element_bytes, a.value_dim, a.window};
     }
     std::vector<std::int64_t> operator()(const models::Elementwise& e) const {
       return {2, e.bytes_read, e.bytes_written, e.launches};
@@ -69,6 +69,10 @@ TransformerStep generate(const StepOptions& options, const std::string& model, c
                                                std::to_string(machine.accelerators) + " accelerators, got " +
                                                std::to_string(ranks));
   }
+  if (const std::string wrong = refused_linear(machine.accelerator.compute(), options.linear); !wrong.empty()) {
+    throw ConfigError("workload.linear", wrong);
+  }
+  step.memory = machine.accelerator.hbm.usable();
   time_on(machine.accelerator.compute(), machine.accelerator.hbm.sustained(), step.config);
   step.kernels = std::make_shared<std::map<std::vector<std::int64_t>, models::Kernel>>();
   step.config.demand = [kernels = step.kernels, demand = step.config.demand](const models::Kernel& kernel) {
@@ -100,6 +104,16 @@ void time_on(const accelerator::ComputeConfig& compute, Rate memory, workloads::
   config.demand = [compute](const models::Kernel& kernel) {
     return schedules::kernel_demand(schedules::kernel_work(compute, kernel));
   };
+}
+
+std::string refused_linear(const accelerator::ComputeConfig& compute, models::LinearType linear) {
+  if (linear == models::LinearType::kMxfp8 && !compute.block_scales) {
+    return "expected plain or float8, because the accelerator multiplies no mxfp8 (compute.block_scales)";
+  }
+  if (linear == models::LinearType::kNvfp4 && !multiplies(compute, accelerator::DataType::kFp4)) {
+    return "expected a type that the accelerator multiplies, which has no rate for fp4 (compute.tensor_fp4)";
+  }
+  return "";
 }
 
 TransformerStep generate_step(Platform& platform, const StepOptions& options) {

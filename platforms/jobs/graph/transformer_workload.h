@@ -23,11 +23,15 @@ namespace weft::platforms {
 /// HBM, and list them.
 void time_on(const accelerator::ComputeConfig& compute, Rate memory, workloads::WorkloadConfig& config);
 
+/// Why an array cannot have linear layers of that type; empty if it can.
+[[nodiscard]] std::string refused_linear(const accelerator::ComputeConfig& compute, models::LinearType linear);
+
 /// A training step that was made for a machine.
 struct TransformerStep {
   workloads::WorkloadConfig config;
   dimensions::Workload traces;
   std::vector<workloads::RankSums> ranks;
+  Bytes memory;                               ///< of an accelerator
   std::vector<std::filesystem::path> inputs;  ///< what the model is read from, where it is a user's own
   std::vector<std::string> remarks;
   /// The kernels that its nodes have, each shape once; of all those, what an array of such a configuration makes of

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "sw/collectives/group.h"
 #include "sw/collectives/mesh.h"
 #include "sw/firmware/rank.h"
 #include "sw/firmware/task.h"
@@ -26,8 +27,9 @@ class Exchange {
   /// `name` is the group's, for the report of a deadlock.
   Exchange(const std::vector<firmware::Rank*>& ranks, const std::string& name);
 
-  /// As Group::all_to_all().
+  /// As Group::all_to_all() and Group::exchange(). Nothing is sent of a part that is empty.
   firmware::Task all_to_all(int member, std::uint64_t input, std::uint64_t output, std::uint64_t bytes);
+  firmware::Task exchange(int member, std::uint64_t input, std::uint64_t output, std::uint64_t place, Parts parts);
 
  private:
   Mesh mesh_;

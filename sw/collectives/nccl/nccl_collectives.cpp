@@ -143,12 +143,21 @@ Task NcclCollectives::all_reduce(int member, std::uint64_t buffer, std::uint64_t
   }
 }
 
-Task NcclCollectives::all_to_all(int member, std::uint64_t input, std::uint64_t output, std::uint64_t bytes) {
+Exchange& NcclCollectives::sends_and_receives() {
   if (exchange_ == nullptr) {
     firmware::align_memory(ranks_);
     exchange_ = std::make_unique<Exchange>(ranks_, name_ + " send-receive");
   }
-  return exchange_->all_to_all(member, input, output, bytes);
+  return *exchange_;
+}
+
+Task NcclCollectives::all_to_all(int member, std::uint64_t input, std::uint64_t output, std::uint64_t bytes) {
+  return sends_and_receives().all_to_all(member, input, output, bytes);
+}
+
+Task NcclCollectives::exchange(int member, std::uint64_t input, std::uint64_t output, std::uint64_t place,
+                               Parts parts) {
+  return sends_and_receives().exchange(member, input, output, place, std::move(parts));
 }
 
 Task NcclCollectives::broadcast(int member, int root, std::uint64_t buffer, std::uint64_t bytes) {

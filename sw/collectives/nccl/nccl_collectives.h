@@ -60,9 +60,13 @@ class NcclCollectives final : public Group {
                                 ElementType type) override;
   firmware::Task all_reduce(int member, std::uint64_t buffer, std::uint64_t bytes, ElementType type) override;
   firmware::Task all_to_all(int member, std::uint64_t input, std::uint64_t output, std::uint64_t bytes) override;
+  firmware::Task exchange(int member, std::uint64_t input, std::uint64_t output, std::uint64_t place,
+                          Parts parts) override;
+  [[nodiscard]] bool exchanges_parts() const override { return true; }
   firmware::Task broadcast(int member, int root, std::uint64_t buffer, std::uint64_t bytes) override;
 
  private:
+  Exchange& sends_and_receives();
   /// Which of NcclConfig a collective that goes this way follows.
   void follow_config(NcclCollective what, NcclWay how, std::uint64_t bytes);
   /// Whether one of blocks goes by PAT; `member` begins it.

@@ -256,6 +256,17 @@ std::string GraphEngine::held_back(Resource resource) const {
          " in a different order wait for each other; " + field + "=0 lets any number be under way";
 }
 
+std::vector<std::string> GraphEngine::remarks() const {
+  std::vector<std::string> remarks;
+  if (had_short_) {
+    remarks.emplace_back(
+        "involved_dim of a collective names fewer dimensions than the network has: the others are left out");
+  }
+  if (left_out_) remarks.emplace_back("collectives without involved_dim join only the first four dimensions");
+  if (had_nobody_) remarks.emplace_back("a collective involves no dimension: it joins only one rank and takes no time");
+  return remarks;
+}
+
 std::vector<std::string> GraphEngine::unfinished() const {
   std::vector<std::string> lines;
   std::size_t count = 0;

@@ -103,8 +103,9 @@ struct GraphResult {
 ///
 /// With communicators as the library, AllReduces, Allgathers, ReduceScatters and Broadcasts run as those of FSDP do: a
 /// group has a collectives::Communicator and does one at a time, in the order in which its members begin them, each a
-/// kernel that keeps as many SMs as there are copy engines from its start to its end, but for multicast. An AllToAll,
-/// which libraries make of sends and receives, stays with the dimensions.
+/// kernel that keeps as many SMs as there are copy engines from its start to its end, but for multicast. So do
+/// AllToAlls where the algorithm has them, as `nccl` has sends and receives; else they stay with the dimensions. Parts
+/// of an AllToAll that differ (traces/chakra/exchange.h) need a communicator.
 ///
 /// Compute nodes run one after the other, in the order in which they become ready, unless several may be under way
 /// (`kernels`): then nodes with the same attribute `stream` do, in command streams of their own as far as the
@@ -235,6 +236,7 @@ class GraphEngine {
     std::uint64_t input = 0;
     std::uint64_t token = 0;
     Time began;
+    std::vector<std::uint64_t> to = {};  ///< of an AllToAll whose parts differ, bytes to each member
   };
   /// A member's calls of its communicator.
   struct Caller {
@@ -283,6 +285,7 @@ class GraphEngine {
   void end_collective(End& end, GroupOf& group, const Call& call) const;
   /// The rank's next call of the group, as the node has it.
   [[nodiscard]] Call call_of(const End& end, const Graph& graph, const chakra::Node& node, const GroupOf& group) const;
+  static void set_parts(Call& call, const chakra::Node& node);
   /// What a rank may begin of what is ready: a collective that is the next of its group, or anything else.
   std::optional<Next> next_of(End& end, Graph& graph, const chakra::Node& node);
   /// The implementation of its own that a collective has, if any.

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Collectives that groups do one after the other, and how a collective ends.
+#include <numeric>
+#include <utility>
+
 #include "sw/schedules/graph/graph.h"
+#include "traces/chakra/exchange.h"
 
 namespace weft::schedules {
 
@@ -35,6 +39,16 @@ Task GraphEngine::run(GroupOf& group, const Call& call) const {
       co_await communicator.reduce_scatter(call.member, call.input,
                                            call.input + call.contents.block(call.member).offset, bytes, config_.type);
       break;
+    case Operation::kAllToAll:
+      if (call.to.empty()) {
+        co_await communicator.all_to_all(call.member, call.input, call.input + bytes, bytes);
+      } else {
+        // A temporary would be destroyed twice (GCC's bug 99576).
+        collectives::Parts parts{call.to, call.contents.from};
+        co_await communicator.exchange(call.member, call.input, call.input + bytes,
+                                       bytes / static_cast<std::uint64_t>(communicator.size()), std::move(parts));
+      }
+      break;
     default:
       co_await communicator.all_reduce(call.member, call.input, bytes, config_.type);
   }
@@ -43,9 +57,23 @@ Task GraphEngine::run(GroupOf& group, const Call& call) const {
 void GraphEngine::end_collective(End& end, GroupOf& group, const Call& call) const {
   if (end.rank->store != nullptr) end.wrong += wrong(end, call);
   const std::string_view operation = call.rooted ? name_of(*call.rooted) : name_of(call.contents.operation);
-  end.tally.add({operation, call.contents.members, call.contents.bytes}, end.rank->processor->now() - call.began);
+  const std::uint64_t bytes =
+      call.to.empty() ? call.contents.bytes : std::accumulate(call.to.begin(), call.to.end(), std::uint64_t{0});
+  end.tally.add({operation, call.contents.members, bytes}, end.rank->processor->now() - call.began);
   group.buffers->leave(call.number);
   end.events->signal(call.token);
+}
+
+/// Each part has the place of the largest, which all members know.
+void GraphEngine::set_parts(Call& call, const Node& node) {
+  collectives::Reference& contents = call.contents;
+  const auto exchange = chakra::exchange_of(node, static_cast<std::size_t>(contents.members));
+  if (!exchange) return;
+  const std::uint64_t unit = size_of(contents.type);
+  const std::uint64_t most = (static_cast<std::uint64_t>(exchange->most()) + unit - 1) / unit * unit;
+  contents.bytes = most * static_cast<std::uint64_t>(contents.members);
+  call.to.assign(exchange->to.begin(), exchange->to.end());
+  contents.from.assign(exchange->from.begin(), exchange->from.end());
 }
 
 void GraphEngine::fill(End& end, const Call& call) {

@@ -233,17 +233,6 @@ GraphEngine::GroupOf& GraphEngine::group_of(const End& end, const Graph& graph, 
   return group_across(end, involved.dimensions);
 }
 
-std::vector<std::string> GraphEngine::remarks() const {
-  std::vector<std::string> remarks;
-  if (had_short_) {
-    remarks.emplace_back(
-        "involved_dim of a collective names fewer dimensions than the network has: the others are left out");
-  }
-  if (left_out_) remarks.emplace_back("collectives without involved_dim join only the first four dimensions");
-  if (had_nobody_) remarks.emplace_back("a collective involves no dimension: it joins only one rank and takes no time");
-  return remarks;
-}
-
 GraphEngine::GroupOf& GraphEngine::group_across(const End& end, const std::vector<bool>& involved) {
   const auto rank = static_cast<std::uint32_t>(end.rank->index);
   std::vector<std::uint32_t> members = {rank};
@@ -284,7 +273,15 @@ void GraphEngine::issue_collective(End& end, Graph& graph, const Node& node, con
   if (end.rank->store != nullptr) fill(end, call);
   call.token = remember(end, graph, node);
   call.began = end.rank->processor->now();
-  if (group.communicator != nullptr && !exchanges && (!rooted || group.communicator->has(*rooted))) {
+  const bool has_communicator =
+      group.communicator != nullptr &&
+      (rooted ? group.communicator->has(*rooted) : !exchanges || group.communicator->has(operation));
+  if (!call.to.empty() && exchanges && !(has_communicator && group.communicator->can_exchange())) {
+    fail(*graph.window, node,
+         "is an AllToAll whose parts differ: expected workload.library communicators and a collectives.algorithm that "
+         "can, such as nccl");
+  }
+  if (has_communicator) {
     Caller& caller = group.callers[static_cast<std::size_t>(call.member)];
     caller.calls.push_back(call);
     if (!std::exchange(caller.runs, true)) {
@@ -341,6 +338,7 @@ GraphEngine::Call GraphEngine::call_of(const End& end, const Graph& graph, const
                                        const GroupOf& group) const {
   Call call;
   call.contents = contents_of(graph, node, operation_of(*node.comm_type()), group.group->size());
+  if (call.contents.operation == Operation::kAllToAll) set_parts(call, node);
   call.rooted = rooted_of(*node.comm_type());
   if (call.rooted) call.root = root_of(end, graph, node, group);
   call.member = group.member_of[static_cast<std::size_t>(end.rank->index)];

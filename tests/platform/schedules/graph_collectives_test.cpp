@@ -9,6 +9,7 @@
 
 #include "sw/collectives/line/dimensional.h"
 #include "tests/support/graphs.h"
+#include "traces/chakra/exchange.h"
 #include "traces/chakra/kernels.h"
 
 namespace weft::platforms {
@@ -114,6 +115,46 @@ TEST_F(Graphs, AGroupOfOneRankLeavesTheRightBytes) {
     config_.library = library;
     EXPECT_EQ(run().collectives, 24U);
   }
+}
+
+/// Numbers of a rank's parts to and from each of six.
+chakra::Exchange uneven_parts(std::int64_t rank) {
+  chakra::Exchange exchange;
+  for (std::int64_t other = 0; other < 6; ++other) {
+    exchange.to.push_back(4 * ((rank * 7 + other * 3) % 5) * 1000);
+    exchange.from.push_back(4 * ((other * 7 + rank * 3) % 5) * 1000);
+  }
+  return exchange;
+}
+
+/// As NCCL makes AllToAlls; with parts that differ, and some that are empty, too.
+TEST_F(Graphs, AllToAllsAreSentAndReceived) {
+  for (int r = 0; r < 6; ++r) {
+    std::vector<Node> nodes;
+    for (std::uint64_t i = 0; i < 4; ++i) {
+      nodes.push_back(of_group(collective_node(i, CollectiveType::kAllToAll, 60'000), "all"));
+      if (i % 2 == 1) chakra::set_exchange(nodes.back(), uneven_parts(r));
+    }
+    trace(r, nodes);
+  }
+  workload_.groups = {{"all", {0, 1, 2, 3, 4, 5}}};
+  machine_.per_node = 2;
+  config_.library = schedules::Library::kCommunicators;
+  machine_.collectives.algorithm = "nccl";
+  const GraphResult result = run();
+  EXPECT_EQ(result.collectives, 24U);
+  EXPECT_EQ(result.wrong, 0);
+  // Nobody else exchanges parts that differ.
+  config_.library = schedules::Library::kDimensions;
+  EXPECT_NE(error().find("AllToAll whose parts differ: expected workload.library communicators"), std::string::npos);
+}
+
+TEST_F(Graphs, PartsOfAnAllToAllAreOneForEachMember) {
+  Node node = of_group(collective_node(0, CollectiveType::kAllToAll, 60'000), "all");
+  chakra::set_exchange(node, {{4, 4}, {4, 4}});
+  traces({node});
+  workload_.groups = {{"all", {0, 1, 2, 3, 4, 5}}};
+  EXPECT_NE(error().find("send_bytes: expected a list of 6 integers"), std::string::npos) << error();
 }
 
 TEST_F(Graphs, CommunicatorsLeaveTheRightBytes) {

@@ -97,8 +97,7 @@ TEST(WorkloadForAstraSim, HasTypesAndValuesThatItReads) {
   pipeline.model.tied = true;
   WorkloadConfig experts = workload_config("tp=2,cp=2,ep=2,fsdp=2,dp=2", 2);
   experts.sequence_parallel = true;
-  experts.experts = 4;
-  experts.top_k = 2;
+  test::set_experts(experts, 4, 2);
   experts.copies = true;
   WorkloadConfig asynchronous = workload_config("tp=2,fsdp=2");
   asynchronous.sequence_parallel = true;

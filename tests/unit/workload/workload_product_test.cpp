@@ -31,6 +31,9 @@ struct Product {
   models::Recompute recompute = models::Recompute::kNone;
   models::LinearType linear = models::LinearType::kPlain;
   bool asynchronous = false;
+  std::int64_t shared_ffn = 0;
+  LoadKind load = LoadKind::kBalanced;
+  bool distributed = false;
 };
 
 std::ostream& operator<<(std::ostream& out, const Product& product) {
@@ -46,8 +49,10 @@ WorkloadConfig config_of(const Product& product) {
   config.schedule = product.schedule;
   config.virtual_stages = product.virtual_stages;
   config.sequence_parallel = product.sequence_parallel;
-  config.experts = product.experts;
-  config.top_k = product.top_k;
+  test::set_experts(config, product.experts, product.top_k);
+  config.model.shared_ffn = product.shared_ffn;
+  config.load.kind = product.load;
+  config.distributed_optimizer = product.distributed;
   config.model.tied = product.tied;
   config.prefetch = product.prefetch;
   config.steps = product.steps;
@@ -57,21 +62,21 @@ WorkloadConfig config_of(const Product& product) {
   return config;
 }
 
-/// Of the whole network on the whole batch, as sw/models counts. Each token passes top_k MLPs.
+/// Of the whole network on the whole batch, as sw/models counts. Without sequence parallelism each rank of tp has the
+/// router's products of all tokens.
 std::int64_t operations_of(const WorkloadConfig& config) {
   models::StepShape shape;
   shape.sequences = config.batch;
   shape.sequence = config.sequence;
   shape.recompute = config.recompute;
   std::int64_t sum = step_flops(config.model, shape, true);
-  for (std::int64_t block = 0; block < config.model.layers; ++block) {
+  const std::int64_t copies = config.sequence_parallel ? 0 : config.parallel.degree(Axis::kTensor) - 1;
+  for (std::int64_t block = 0; config.model.has_experts() && block < config.model.layers; ++block) {
     shape.recompute = recompute_of(config.recompute, block);
-    for (const auto& kernels : {forward_kernels(config.model, models::UnitKind::kBlock, shape),
-                                backward_kernels(config.model, models::UnitKind::kBlock, shape)}) {
+    for (const auto& kernels : {forward_kernels(config.model, models::UnitKind::kExpertBlock, shape),
+                                backward_kernels(config.model, models::UnitKind::kExpertBlock, shape)}) {
       for (const models::Kernel& kernel : kernels) {
-        if (kernel.name.starts_with("w1") || kernel.name.starts_with("w2") || kernel.name.starts_with("w3")) {
-          sum += (config.top_k - 1) * flops(kernel);
-        }
+        if (kernel.name.starts_with("router")) sum += copies * flops(kernel);
       }
     }
   }
@@ -116,7 +121,7 @@ std::vector<Product> products() {
   constexpr auto kInterleaved = PipelineSchedule::kInterleaved;
   std::vector<Product> all = {{"tp=1"}, {"tp=1", k1F1B, 1, 3}};
   // Each axis, each pair of axes.
-  const std::vector<std::string> axes = {"tp=3", "cp=2", "cp=3", "ep=2", "fsdp=2", "fsdp=5", "dp=3", "pp=3"};
+  const std::vector<std::string> axes = {"tp=3", "cp=2", "cp=3", "ep=2,dp=2", "fsdp=2", "fsdp=5", "dp=3", "pp=3"};
   const auto add = [&](const std::string& parallel) {
     const bool has_experts = parallel.find("ep=") != std::string::npos;
     const bool has_stages = parallel.find("pp=") != std::string::npos;
@@ -125,12 +130,15 @@ std::vector<Product> products() {
   for (std::size_t i = 0; i < axes.size(); ++i) {
     add(axes[i]);
     for (std::size_t j = i + 1; j < axes.size(); ++j) {
+      // Experts lie within fsdp, and this one has its own dp.
+      const bool is_of_experts = axes[i].starts_with("ep=");
+      if (is_of_experts && (axes[j] == "fsdp=5" || axes[j].starts_with("dp="))) continue;
       if (axes[i].substr(0, 2) != axes[j].substr(0, 2)) add(axes[i] + "," + axes[j]);
     }
   }
-  for (const char* parallel :
-       {"tp=2,pp=2,dp=2", "tp=3,cp=2,dp=2", "tp=2,cp=3,pp=2", "tp=2,fsdp=3,dp=2", "tp=6,pp=4", "cp=2,fsdp=2,dp=2,pp=2",
-        "tp=2,ep=2,fsdp=2,pp=2", "tp=2,cp=2,ep=2,fsdp=2,dp=2,pp=2", "cp=2,ep=3,dp=2", "ep=4,fsdp=2,dp=3"}) {
+  for (const char* parallel : {"tp=2,pp=2,dp=2", "tp=3,cp=2,dp=2", "tp=2,cp=3,pp=2", "tp=2,fsdp=3,dp=2", "tp=6,pp=4",
+                               "cp=2,fsdp=2,dp=2,pp=2", "tp=2,ep=2,fsdp=4,pp=2", "tp=2,cp=2,ep=2,fsdp=4,dp=2,pp=2",
+                               "cp=2,ep=3,dp=6", "ep=4,fsdp=8,dp=3", "tp=2,etp=1,ep=4,dp=2,pp=2"}) {
     const bool has_experts = std::string(parallel).find("ep=") != std::string::npos;
     const std::int64_t experts = has_experts ? 12 : 0;
     const bool has_stages = std::string(parallel).find("pp=") != std::string::npos;
@@ -149,7 +157,17 @@ std::vector<Product> products() {
     };
     add_again({"tp=1"});
     add_again({"tp=2,cp=2,dp=2", k1F1B, 1, 1, true});
-    add_again({"tp=2,ep=2,fsdp=2", k1F1B, 1, 2, true, 4, 2});
+    add_again({"tp=2,ep=2,fsdp=4", k1F1B, 1, 2, true, 4, 2});
+    for (const char* parallel : {"tp=2,ep=2,dp=4", "tp=2,etp=1,ep=4,cp=2,dp=2,pp=5"}) {
+      Product product{parallel, k1F1B, 1, 2, true, 12, 3};
+      product.recompute = recompute;
+      product.shared_ffn = 120;
+      product.load = recompute == models::Recompute::kFull ? LoadKind::kDirichlet : LoadKind::kZipf;
+      product.distributed = true;
+      all.push_back(product);
+      product.linear = models::LinearType::kMxfp8;
+      all.push_back(product);
+    }
     add_again({"cp=3,fsdp=2,pp=2", kInterleaved, 3, 2});
   }
   for (const models::Recompute recompute :

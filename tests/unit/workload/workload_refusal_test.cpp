@@ -25,7 +25,8 @@ std::string refused(const std::function<void()>& action) {
 
 TEST(Workload, RefusesDegreesThatAreNone) {
   const auto message = [](const std::string& text) { return refused([&] { parse_parallelism(text); }); };
-  const std::string expected = "--parallel: expected degrees of tp, cp, ep, fsdp, dp and pp such as tp=8,pp=4, got ";
+  const std::string expected =
+      "--parallel: expected degrees of tp, cp, ep, fsdp, dp, pp and etp such as tp=8,pp=4, got ";
   EXPECT_EQ(message("xp=2"), expected + "\"xp=2\"");
   EXPECT_EQ(message("tp"), expected + "\"tp\"");
   EXPECT_EQ(message("tp=2,"), expected + "\"\"");
@@ -50,11 +51,11 @@ TEST(Workload, RefusesWhatDoesNotDivide) {
             "--parallel tp: expected a divisor of the 361 columns of the MLP of small, got 2");
   EXPECT_EQ(message("tp=6", [](WorkloadConfig& c) { c.model.vocab = 5; }),
             "--parallel tp: expected no more ranks than the vocabulary has rows");
-  EXPECT_EQ(message("pp=5", nothing), "--parallel pp: expected a divisor of the 12 layers of small, got 5");
+  EXPECT_EQ(message("pp=13", nothing), "--parallel pp: expected at most the 12 layers of small, got 13");
   EXPECT_EQ(message("cp=5", nothing),
             "--sequence: expected a multiple of 10, two equal parts for each of cp ranks, got 144");
   EXPECT_EQ(message("dp=4", [](WorkloadConfig& c) { c.batch = 6; }),
-            "--batch: expected a multiple of 4, ep x fsdp x dp ranks with 1 microbatches each, got 6");
+            "--batch: expected a multiple of 4, fsdp x dp ranks with 1 microbatches each, got 6");
   EXPECT_EQ(message("tp=3,cp=2", [](WorkloadConfig& c) { c.sequence_parallel = true, c.sequence = 148; }),
             "--sequence: expected a multiple of 6, cp x tp, with --sequence-parallel, got 148");
   EXPECT_EQ(message("dp=2", [](WorkloadConfig& c) { c.sequence_parallel = true; }),
@@ -67,7 +68,7 @@ TEST(Workload, RefusesWhatDoesNotDivide) {
   EXPECT_EQ(message("dp=2",
                     [](WorkloadConfig& c) {
                       c.batch = 1LL << 30, c.sequence = 1LL << 30;
-                      c.experts = 4096, c.top_k = 4096;
+                      test::set_experts(c, 4096, 4096);
                     }),
             "--batch: expected a workload of at most 1e18 operations a rank");
   EXPECT_EQ(message("dp=2",
@@ -78,8 +79,9 @@ TEST(Workload, RefusesWhatDoesNotDivide) {
             "--batch: expected a workload of at most 1e18 operations a rank");
   EXPECT_EQ(message("dp=2",
                     [](WorkloadConfig& c) {
-                      c.model.layers = c.experts = 4096;
+                      c.model.layers = 4096;
                       c.model.d_model = c.model.ffn = 1 << 20;
+                      test::set_experts(c, 4096);
                       c.batch = 2, c.sequence = 2;
                     }),
             "--experts: expected at most 1e17 parameters in all experts");
@@ -98,8 +100,7 @@ TEST(Workload, RefusesSchedulesThatCannotBe) {
   EXPECT_EQ(message("dp=2", 2, 4), "--schedule: expected pp above 1 for interleaved");
   EXPECT_EQ(message("pp=2", 1, 4), "--virtual-stages: expected 2 or more for the interleaved schedule, got 1");
   EXPECT_EQ(message("pp=2", 2, 4, PipelineSchedule::kGPipe), "--virtual-stages: expected --schedule interleaved");
-  EXPECT_EQ(message("pp=4", 2, 4),
-            "--parallel pp x --virtual-stages: expected a divisor of the 12 layers of small, got 8");
+  EXPECT_EQ(message("pp=4", 4, 4), "--parallel pp x --virtual-stages: expected at most the 12 layers of small, got 16");
   EXPECT_EQ(message("pp=4", 3, 2),
             "--microbatches: expected a multiple of 4, the pipeline stages, for the interleaved schedule, got 2");
 }
@@ -117,7 +118,7 @@ TEST(Workload, RefusesFloat8WhereItIsNot) {
             "--linear: expected --fusion compiled-blocks or fused with float8, as casts are fused");
   EXPECT_EQ(message([](WorkloadConfig& c) { c.element_bytes = 4; }),
             "--linear: expected a --type of 16 bits with float8");
-  EXPECT_EQ(message([](WorkloadConfig& c) { c.experts = 4; }), "--linear: expected no --experts with float8");
+  EXPECT_EQ(message([](WorkloadConfig& c) { test::set_experts(c, 4); }), "--linear: expected no experts with float8");
   EXPECT_EQ(message([](WorkloadConfig& c) { c.recompute = models::Recompute::kSelectiveLayer; }),
             "--linear: expected --recompute none, selective-op or full with float8");
 }
@@ -136,26 +137,27 @@ TEST(Workload, RefusesAsynchronousTensorParallelismWhereItIsNot) {
             "--async-tensor-parallel: expected --sequence-parallel");
   EXPECT_EQ(message([](WorkloadConfig& c) { c.fusion = models::Fusion::kFusedNorms; }),
             "--async-tensor-parallel: expected --fusion compiled-blocks or fused, as the compiler cuts products");
-  EXPECT_EQ(message([](WorkloadConfig& c) { c.experts = 4; }), "--async-tensor-parallel: expected no --experts");
+  EXPECT_EQ(message([](WorkloadConfig& c) { test::set_experts(c, 4); }),
+            "--async-tensor-parallel: expected no experts");
 }
 
 TEST(Workload, RefusesExpertsThatCannotBe) {
   const auto message = [](const std::string& parallel, std::int64_t experts, std::int64_t top_k) {
     return refused([&] {
       WorkloadConfig config = workload_config(parallel);
-      config.experts = experts;
-      config.top_k = top_k;
+      test::set_experts(config, experts);
+      config.model.top_k = experts == 0 && top_k == 1 ? 0 : top_k;
       TransformerWorkload workload(config);
     });
   };
   EXPECT_EQ(message("ep=2", 0, 1),
             "--parallel ep: expected a model with experts; --experts N puts N in place of each MLP of small");
   EXPECT_EQ(message("dp=2", 0, 2), "--top-k: expected --experts");
-  EXPECT_EQ(message("ep=3", 4, 1), "--parallel ep: expected a divisor of the 4 experts, got 3");
-  EXPECT_EQ(message("ep=2", 4, 5), "--top-k: expected at most the 4 experts, got 5");
-  EXPECT_EQ(message("ep=2", 10, 1),
-            "--experts: expected 144 tokens of a microbatch to divide among the 5 experts of a rank, as a balanced "
-            "router would have it");
+  EXPECT_EQ(message("ep=3,dp=3", 4, 1), "--parallel ep: expected a divisor of the 4 experts, got 3");
+  EXPECT_EQ(message("ep=2,dp=2", 4, 5), "--top-k: expected at most the 4 experts, got 5");
+  EXPECT_EQ(message("tp=3,ep=2,dp=3", 10, 1),
+            "--parallel ep: expected a degree that divides, times the 3 ranks that have a part of an expert (etp, by "
+            "default tp), the 9 ranks of tp x cp x dp, among which experts lie, got 2");
 }
 
 }  // namespace

@@ -39,17 +39,38 @@ TEST(Parallelism, ReadsDegrees) {
 }
 
 TEST(Parallelism, NumbersRanksAsMegatron) {
-  // tp fastest, then cp, ep, fsdp, dp, and pp slowest.
-  const Parallelism parallel = parse_parallelism("tp=2,cp=3,ep=5,fsdp=7,dp=2,pp=3");
-  const std::int64_t rank = 1 + 2 * (2 + 3 * (4 + 5 * (3 + 7 * (1 + 2 * 2))));
+  // tp fastest, then cp, fsdp, dp, and pp slowest.
+  const Parallelism parallel = parse_parallelism("tp=2,cp=3,fsdp=7,dp=2,pp=3");
+  const std::int64_t rank = 1 + 2 * (2 + 3 * (3 + 7 * (1 + 2 * 2)));
   EXPECT_EQ(parallel.coordinate(rank, Axis::kTensor), 1);
   EXPECT_EQ(parallel.coordinate(rank, Axis::kContext), 2);
-  EXPECT_EQ(parallel.coordinate(rank, Axis::kExpert), 4);
   EXPECT_EQ(parallel.coordinate(rank, Axis::kShard), 3);
   EXPECT_EQ(parallel.coordinate(rank, Axis::kData), 1);
   EXPECT_EQ(parallel.coordinate(rank, Axis::kPipeline), 2);
   EXPECT_EQ(parallel.with(rank, Axis::kTensor, 0), rank - 1);
-  EXPECT_EQ(parallel.with(rank, Axis::kPipeline, 0), rank - 2 * 420);
+  EXPECT_EQ(parallel.with(rank, Axis::kPipeline, 0), rank - 2 * 84);
+}
+
+/// Megatron-Core's groups (parallel_state.py) of 16 ranks with tp=2, ep=4, dp=4 and pp=2.
+TEST(Parallelism, ExpertsLieWithinTheRanksOfDataParallelism) {
+  using Span = Parallelism::Span;
+  const Parallelism parallel = parse_parallelism("tp=2,ep=2,dp=4,pp=2");
+  EXPECT_EQ(parallel.ranks(), 16);
+  EXPECT_EQ(parallel.spans({AxisSet(Axis::kExpert), true}), (std::vector<Span>{{2, 2}}));
+  EXPECT_EQ(parallel.spans({AxisSet(Axis::kData), true}), (std::vector<Span>{{4, 2}}));
+  EXPECT_EQ(parallel.spans({AxisSet(Axis::kData)}), (std::vector<Span>{{2, 4}}));
+  // With whole experts, ranks of tp have different ones.
+  const Parallelism folded = parse_parallelism("tp=2,etp=1,ep=4,dp=4,pp=2");
+  EXPECT_EQ(folded.text(), "tp=2,ep=4,dp=4,pp=2,etp=1");
+  EXPECT_EQ(folded.spans({AxisSet(Axis::kExpert), true}), (std::vector<Span>{{1, 4}}));
+  EXPECT_EQ(folded.spans({AxisSet(Axis::kData), true}), (std::vector<Span>{{4, 2}}));
+  EXPECT_EQ(folded.coordinate(6, Axis::kExpert), 2);
+  EXPECT_TRUE(folded.spans({AxisSet(Axis::kTensor), true}).empty());
+  // Groups are numbered by their lowest ranks.
+  const std::vector<Span> spans = parallel.spans({AxisSet(Axis::kData), true});
+  for (const auto& [rank, group] : {std::pair<int, int>{0, 0}, {3, 3}, {4, 0}, {8, 4}, {13, 5}}) {
+    EXPECT_EQ(group_number(rank, spans), group) << rank;
+  }
 }
 
 TEST(Workload, GroupsAreThoseOfMoreThanOneRank) {
@@ -313,10 +334,9 @@ TEST(Workload, ActivationsAreThoseOfThePapers) {
 }
 
 TEST(Workload, EachTokenLeavesActivationsInEachOfItsExperts) {
-  WorkloadConfig config = workload_config("ep=2");
+  WorkloadConfig config = workload_config("ep=2,dp=2");
   const auto of_blocks = [&](std::int64_t top_k) {
-    config.experts = 4;
-    config.top_k = top_k;
+    test::set_experts(config, 4, top_k);
     return sums_of(config).activation_bytes;
   };
   const models::Transformer& model = config.model;
@@ -350,15 +370,17 @@ TEST(Workload, ContextParallelSendsKeysAndValuesRound) {
 }
 
 TEST(Workload, ExpertsAreFourAllToAllsABlock) {
-  WorkloadConfig config = workload_config("ep=2,dp=2", 2);
-  config.experts = 4;
-  config.top_k = 3;
+  WorkloadConfig config = workload_config("ep=2,dp=4", 2);
+  const std::int64_t dense = total_parameters(config.model);
+  test::set_experts(config, 4, 3);
   const RankSums sums = sums_of(config);
   EXPECT_EQ(sums.of(Purpose::kExpertParallel).bytes, 2 * 4 * config.model.layers * 3 * activations(config));
   // Two of four experts on a rank; all else on all.
   const std::int64_t mlp = 3 * config.model.d_model * config.model.ffn;
-  EXPECT_EQ(sums.parameters, total_parameters(config.model) + config.model.layers * mlp);
+  const std::int64_t router = 4 * config.model.d_model;
+  EXPECT_EQ(sums.parameters, dense + config.model.layers * (mlp + router));
   EXPECT_EQ(sums.of(Purpose::kGradients).bytes, sums.parameters * kBytes);
+  EXPECT_EQ(sums.routed_tokens, 2 * config.model.layers * 3 * config.tokens());
 }
 
 /// As Megatron-Core dispatches tokens: each rank of tp its share, which then gather what came for the experts and
@@ -370,10 +392,9 @@ TEST(Workload, RanksOfTensorParallelismSendExpertsTheirShareOfTheTokens) {
     WorkloadConfig without = workload_config("tp=2,dp=2");
     without.sequence_parallel = sequence_parallel;
     const std::int64_t dense = sums_of(without).of(Purpose::kTensorParallel).bytes;
-    WorkloadConfig config = workload_config("tp=2,ep=2");
+    WorkloadConfig config = workload_config("tp=2,ep=2,dp=2");
     config.sequence_parallel = sequence_parallel;
-    config.experts = 4;
-    config.top_k = 3;
+    test::set_experts(config, 4, 3);
     const RankSums sums = sums_of(config);
     const std::int64_t routed = 3 * activations(config);
     EXPECT_EQ(sums.of(Purpose::kExpertParallel).bytes, config.model.layers * kExchanges * routed / 2);
@@ -384,9 +405,9 @@ TEST(Workload, RanksOfTensorParallelismSendExpertsTheirShareOfTheTokens) {
     EXPECT_EQ(sums.of(Purpose::kTensorParallel).bytes - dense, config.model.layers * (of_experts - of_mlp));
   }
   // What leaves a rank of tp is on no other: together they send what one alone would.
-  WorkloadConfig alone = workload_config("ep=2");
-  WorkloadConfig shared = workload_config("tp=2,ep=2");
-  for (WorkloadConfig* config : {&alone, &shared}) config->experts = 4;
+  WorkloadConfig alone = workload_config("ep=2,dp=2");
+  WorkloadConfig shared = workload_config("tp=2,ep=2,dp=2");
+  for (WorkloadConfig* config : {&alone, &shared}) test::set_experts(*config, 4);
   EXPECT_EQ(2 * sums_of(shared).of(Purpose::kExpertParallel).bytes, sums_of(alone).of(Purpose::kExpertParallel).bytes);
 }
 

@@ -104,7 +104,7 @@ TEST_P(WorkloadPipeline, LiveActivationsAreBounded) {
       if (node.name.find("attention.norm backward") != std::string::npos) --live;
     }
     EXPECT_EQ(live, 0);
-    const std::int64_t layers = workload.config().layers_of_chunk();
+    const std::int64_t layers = workload.config().layers_of(0);
     const std::int64_t behind = of.stages - 1 - stage;
     std::int64_t bound = of.microbatches * of.chunks;
     if (of.schedule == k1F1B) bound = std::min(bound, of.stages - stage);

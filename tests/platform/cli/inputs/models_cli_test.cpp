@@ -51,7 +51,8 @@ TEST_F(ModelsCli, AreListed) {
   EXPECT_EQ(by_name["resnet50"]["batch"], 32);
   const std::string list = weft("models").out;
   EXPECT_EQ(std::count(list.begin(), list.end(), '\n'), static_cast<std::ptrdiff_t>(all.size()) + 1);
-  EXPECT_NE(list.find("\nllama3-8b          8.03 B      32    4096  fsdp, kfac, transformer\n"), std::string::npos)
+  EXPECT_NE(list.find("\nllama3-8b            8.03 B           -      32    4096  fsdp, kfac, transformer\n"),
+            std::string::npos)
       << list;
   const Ran one = weft("models llama3-8b");
   EXPECT_EQ(one.code, 0);
@@ -73,6 +74,13 @@ TEST_F(ModelsCli, KindsTakeThem) {
       const bool takes = std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
       EXPECT_EQ(weft("run ../p.json --timeline-ranks 0").code, takes ? 0 : 2) << model << " by " << kind;
     }
+  }
+  // Experts are for graphs alone.
+  for (const char* kind : {"fsdp", "kfac"}) {
+    write_platform(kind, "gpt-oss-20b");
+    const Ran ran = weft("run ../p.json");
+    EXPECT_EQ(ran.code, 2) << kind;
+    EXPECT_NE(ran.err.find("expected"), std::string::npos) << ran.err;
   }
 }
 

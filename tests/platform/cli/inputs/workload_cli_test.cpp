@@ -208,11 +208,16 @@ TEST_F(WorkloadCli, RefusesStepsThatDoNotFitAPlatform) {
       {"model",
        "model=nanno",
        {"workload.model: expected one of llama2-7b,",
-        "nano, or a file whose name ends in .csv or .json or has a / in it, got \"nanno\""}},
+        "gpt-oss-20b, or a file whose name ends in .csv or .json or has a / in it, got \"nanno\""}},
       {"batch", "batch=7", {"workload.batch: expected a multiple of 8", "got 7"}},
       {"top k", "top_k=2", {"workload.top_k: expected --experts"}},
       {"fusion", "fusion=some", {"workload.fusion: expected one of eager,", "got \"some\""}},
-      {"linear", "linear=bf8", {"workload.linear: expected one of plain, float8, got \"bf8\""}},
+      {"linear", "linear=bf8", {"workload.linear: expected one of plain, float8, mxfp8, nvfp4, got \"bf8\""}},
+      {"scales of blocks", "linear=mxfp8", {"workload.linear: expected plain or float8", "compute.block_scales"}},
+      {"fp4", "linear=nvfp4", {"workload.linear: expected a type", "no rate for fp4 (compute.tensor_fp4)"}},
+      {"loads",
+       "model=qwen3-30b-a3b --set workload.expert_load=zipf --set workload.library=dimensions",
+       {"workload.expert_load: expected workload.library communicators"}},
       {"float8", "linear=float8 --set workload.fusion=eager", {"workload.linear: expected --fusion compiled-blocks"}},
       {"asynchronous",
        "async_tensor_parallel=true --set workload.sequence_parallel=false",
@@ -247,18 +252,18 @@ TEST_F(WorkloadCli, RefusesBadInput) {
       {"no folder", "workload nano", {"--out"}},
       {"unknown degree",
        "workload nano --parallel tp=2,xp=2 --out w",
-       {"--parallel: expected degrees of tp, cp, ep, fsdp, dp and pp", "got \"xp=2\""}},
+       {"--parallel: expected degrees of tp, cp, ep, fsdp, dp, pp and etp", "got \"xp=2\""}},
       {"degree 0", "workload nano --parallel dp=0 --out w", {"--parallel: dp: expected a degree from 1", "got \"0\""}},
       {"tensor", "workload nano --parallel tp=3 --out w", {"--parallel tp: expected a divisor of the 4 heads of nano"}},
       {"key heads",
        "workload nano --parallel tp=4 --out w",
        {"--parallel tp: expected a divisor of the 2 key and value heads of nano, got 4"}},
       {"pipeline",
-       "workload nano --parallel pp=3 --out w",
-       {"--parallel pp: expected a divisor of the 4 layers of nano, got 3"}},
+       "workload nano --parallel pp=5 --out w",
+       {"--parallel pp: expected at most the 4 layers of nano, got 5"}},
       {"layers",
-       "workload nano --parallel pp=2 --layers 3 --out w",
-       {"--parallel pp: expected a divisor of the 3 layers of nano, got 2"}},
+       "workload nano --parallel pp=4 --layers 3 --out w",
+       {"--parallel pp: expected at most the 3 layers of nano, got 4"}},
       {"microbatches",
        "workload nano --parallel pp=2 --schedule interleaved --virtual-stages 2 --microbatches 3 --out w",
        {"--microbatches: expected a multiple of 2, the pipeline stages, for the interleaved schedule, got 3"}},
@@ -302,6 +307,30 @@ TEST_F(WorkloadCli, RefusesBadInput) {
       {"a file", "workload nano --out ../file", {"--out: expected a folder that can be written"}},
   };
   for (const BadInput& bad : cases) expect_refused(bad);
+}
+
+/// Uneven loads take longer, whose busiest rank the result tells; and what stages need is told before a run.
+TEST_F(WorkloadCli, ExpertsCostWhatTheirLoadIs) {
+  const std::string machine =
+      "run qwen3-30b-a3b-8xgb200 --set workload.layers=2 --set workload.batch=16 --set workload.microbatches=2 ";
+  const Ran even = weft(machine + "--json");
+  const Ran skewed = weft(machine + "--set workload.expert_load=zipf --json");
+  ASSERT_EQ(even.code, 0) << even.err;
+  ASSERT_EQ(skewed.code, 0) << skewed.err;
+  const nlohmann::json a = nlohmann::json::parse(even.out);
+  const nlohmann::json b = nlohmann::json::parse(skewed.out);
+  EXPECT_FALSE(a.contains("busiest_expert_rank"));
+  EXPECT_GT(b["busiest_expert_rank"].get<double>(), 1.3);
+  EXPECT_GT(b["step_time_us"].get<double>(), 1.1 * a["step_time_us"].get<double>());
+  ASSERT_EQ(a["memory_of_stages_bytes"].size(), 1U);
+  const nlohmann::json& stage = a["memory_of_stages_bytes"][0];
+  EXPECT_EQ(stage["all"].get<std::int64_t>(),
+            stage["parameters"].get<std::int64_t>() + stage["gradients"].get<std::int64_t>() +
+                stage["optimizer"].get<std::int64_t>() + stage["activations"].get<std::int64_t>());
+  // Also of what does not fit.
+  const Ran told = weft("run qwen3-30b-a3b-8xgb200 --set workload.microbatches=2 --estimate");
+  EXPECT_EQ(told.code, 2);
+  EXPECT_NE(told.out.find("of an accelerator: the step does not fit"), std::string::npos) << told.out;
 }
 
 TEST_F(WorkloadCli, LeavesNothingWhereItCannotWrite) {

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "traces/chakra/node.h"
+
+/// The parts of an AllToAll that are not alike, as attributes of Weft's own: send_bytes and receive_bytes, a list with
+/// a number for each member of the group. Chakra has comm_size alone, which others read.
+namespace weft::chakra {
+
+struct Exchange {
+  std::vector<std::int64_t> to;    ///< bytes to each member
+  std::vector<std::int64_t> from;  ///< and from each
+
+  /// The largest part.
+  [[nodiscard]] std::int64_t most() const {
+    return std::max(*std::max_element(to.begin(), to.end()), *std::max_element(from.begin(), from.end()));
+  }
+};
+
+/// None where all parts are alike. Throws AttributeError, also where there is another number of members.
+[[nodiscard]] std::optional<Exchange> exchange_of(const Node& node, std::size_t members);
+/// The node has none yet.
+void set_exchange(Node& node, const Exchange& exchange);
+
+}  // namespace weft::chakra
