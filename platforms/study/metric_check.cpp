@@ -37,6 +37,8 @@ const Names kSpeed = {"step_time_us",
                       "mfu_percent",
                       "executed_tflops_per_gpu",
                       "accelerator_memory_bytes",
+                      "memory_of_stages_bytes",
+                      "busiest_expert_rank",
                       "remote_memory_bytes",
                       "steady"};
 const Names kGraph = {"first_finish_ns", "last_finish_ns",        "finish_ns",       "nodes", "collectives", "messages",

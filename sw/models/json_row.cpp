@@ -32,7 +32,10 @@ void JsonRow::expect_keys(const std::vector<std::string_view>& keys) const {
     if (std::find(keys.begin(), keys.end(), key) != keys.end()) continue;
     traces::NearestNames near(key);
     for (const std::string_view each : keys) near.look_at(each);
-    fail(key, fmt::format("one of {}{}", fmt::join(keys, ", "), near.question()), nullptr);
+    // A name of any length leaves room for what is expected in its place.
+    constexpr std::size_t kMostOfName = 200;
+    const std::string name = key.size() <= kMostOfName ? key : key.substr(0, kMostOfName) + "...";
+    fail(name, fmt::format("one of {}{}", fmt::join(keys, ", "), near.question()), nullptr);
   }
 }
 

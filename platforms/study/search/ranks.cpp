@@ -80,15 +80,16 @@ std::vector<std::size_t> spread(const Costs& costs, const std::vector<std::size_
 
 }  // namespace
 
+bool dominates(const std::vector<double>& a, const std::vector<double>& b) {
+  bool is_better = false;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (a[i] > b[i]) return false;
+    is_better = is_better || a[i] < b[i];
+  }
+  return is_better;
+}
+
 std::vector<std::size_t> ranks(const Costs& costs) {
-  const auto dominates = [](const std::vector<double>& a, const std::vector<double>& b) {
-    bool is_better = false;
-    for (std::size_t i = 0; i < a.size(); ++i) {
-      if (a[i] > b[i]) return false;
-      is_better = is_better || a[i] < b[i];
-    }
-    return is_better;
-  };
   std::vector<std::size_t> rank(costs.size(), SIZE_MAX);
   std::size_t left = costs.size();
   for (std::size_t at = 0; left > 0; ++at) {

@@ -7,6 +7,9 @@
 /// Which of several points are better, where each has several costs.
 namespace weft::study {
 
+/// Whether a point with the first costs is nowhere worse than one with the others, and better somewhere.
+[[nodiscard]] bool dominates(const std::vector<double>& a, const std::vector<double>& b);
+
 /// Rank 0 are the points of the Pareto front, rank 1 those of the front of the rest, and so on.
 [[nodiscard]] std::vector<std::size_t> ranks(const std::vector<std::vector<double>>& costs);
 

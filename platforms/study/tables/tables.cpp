@@ -13,6 +13,7 @@
 #include "platforms/config/text.h"
 #include "platforms/machine/platform.h"
 #include "platforms/study/points.h"
+#include "platforms/study/search/ranks.h"
 #include "platforms/study/tables/values.h"
 
 namespace weft::study {
@@ -301,14 +302,6 @@ std::vector<Row> pareto_front(const std::vector<Row>& rows, const std::vector<Go
       cost.push_back((goal.maximise ? -1 : 1) * *number_in(row.metrics, goal.metric));
     }
   }
-  const auto dominates = [](const std::vector<double>& a, const std::vector<double>& b) {
-    bool is_better = false;
-    for (std::size_t i = 0; i < a.size(); ++i) {
-      if (a[i] > b[i]) return false;
-      is_better = is_better || a[i] < b[i];
-    }
-    return is_better;
-  };
   std::vector<Row> front;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     const bool is_dominated = std::any_of(costs.begin(), costs.end(),
