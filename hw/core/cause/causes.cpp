@@ -75,7 +75,7 @@ void Causes::move_together(std::uint32_t from) {
   most_ = left + kYoung;
   if (from != trunk_) return;
   while (trunk_ < left && nodes_[trunk_ - 1].references == 1) ++trunk_;
-  most_old_ = trunk_ + std::max(kYoung, (left - trunk_) / 2 * 3);
+  most_old_ = trunk_ + std::max(kYoung, (left - trunk_) / 4 * 5);
 }
 
 /// A piece that only this one follows, over others at most, and that can be longer in its place: the one before it, or
@@ -114,23 +114,17 @@ void Causes::add_since(Time since, CauseSums& sums) const {
 }
 
 std::vector<Causes::Step> Causes::path() const {
-  std::vector<Step> backwards;
-  for (std::uint32_t at = last_; at != 0; at = nodes_[at].parent) {
-    backwards.push_back(step_of(nodes_[at].until, nodes_[at].what, nodes_[at].context));
-  }
   std::vector<Step> steps;
-  std::int64_t until = 0;
-  for (auto it = backwards.rbegin(); it != backwards.rend(); ++it) {
-    if (it->until == until) continue;
-    until = it->until;
-    const bool goes_on = !steps.empty() && steps.back().kind == it->kind && steps.back().place == it->place &&
-                         steps.back().context == it->context;
-    if (goes_on) {
-      steps.back().until = it->until;
-    } else {
-      steps.push_back(*it);
-    }
+  // Backwards, so that a step that goes on in the next is a part of it, and pieces without length are none.
+  for (std::uint32_t at = last_; at != 0; at = nodes_[at].parent) {
+    const Node& node = nodes_[at];
+    if (nodes_[node.parent].until == node.until) continue;
+    const Step step = step_of(node.until, node.what, node.context);
+    const bool goes_on = !steps.empty() && steps.back().kind == step.kind && steps.back().place == step.place &&
+                         steps.back().context == step.context;
+    if (!goes_on) steps.push_back(step);
   }
+  std::reverse(steps.begin(), steps.end());
   return steps;
 }
 
