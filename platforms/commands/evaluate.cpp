@@ -228,9 +228,8 @@ class Server {
       if (metrics.wrong().empty()) return row.metrics;
       std::vector<std::string> wrong;
       for (const auto& [metric, expected] : metrics.wrong()) wrong.push_back(metric + ": expected " + expected);
-      // The others are known.
-      ordered_json told = wrong.size() < study_.metrics.size() ? row.metrics : ordered_json::object();
-      told["error"] = "--metric: " + join(wrong, "; ");
+      ordered_json told = row.metrics;  // others may be known
+      told["error"] = with_line(asked.line, "--metric: " + join(wrong, "; "));
       return told;
     } catch (const std::exception& error) {
       return {{"error", with_line(asked.line, error.what())}};

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <utility>
@@ -41,13 +42,19 @@ Transformer read_row(const Row& row, std::string name) {
   return model;
 }
 
+/// None of these means anything without `needed`.
+template <typename Row>
+void refuse_without(const Row& row, const char* needed, const char* what, std::initializer_list<const char*> keys) {
+  for (const char* key : keys) {
+    if (row.has(key)) row.fail(needed, fmt::format("{}, because {} is given", what, key));
+  }
+}
+
 template <typename Row>
 void read_experts(const Row& row, Transformer& model) {
   if (row.has("experts")) model.experts = row.integer("experts", 0, kMaxCount);
   if (!model.has_experts()) {
-    for (const char* key : {"top_k", "expert_ffn", "shared_experts", "dense_layers"}) {
-      if (row.has(key)) row.fail("experts", std::string("a number of experts, because ") + key + " is given");
-    }
+    refuse_without(row, "experts", "a number of experts", {"top_k", "expert_ffn", "shared_experts", "dense_layers"});
     return;
   }
   model.top_k = row.integer("top_k", 1, model.experts);
@@ -63,9 +70,8 @@ template <typename Row>
 void read_latent(const Row& row, Transformer& model) {
   if (row.has("kv_lora_rank")) model.kv_lora_rank = row.integer("kv_lora_rank", 0, kMaxWidth);
   if (!model.is_latent()) {
-    for (const char* key : {"q_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim"}) {
-      if (row.has(key)) row.fail("kv_lora_rank", std::string("a number, because ") + key + " is given");
-    }
+    refuse_without(row, "kv_lora_rank", "a number",
+                   {"q_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim"});
     return;
   }
   if (model.kv_heads != model.heads) row.fail("kv_heads", "as many as heads, with kv_lora_rank");

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sw/analytical/replay.h"
@@ -13,6 +14,12 @@
 
 /// Generated workloads for tests: made, and executed on the analytical network.
 namespace weft::test {
+
+/// One of Weft's own.
+inline const models::Transformer& model(std::string_view name) {
+  static const std::vector<models::Transformer> models = models::load_transformers();
+  return models::find_transformer(models, name);
+}
 
 /// Divides in many ways, not all of them powers of two.
 inline models::Transformer small_transformer() {

@@ -21,6 +21,9 @@ constexpr std::array<std::string_view, 16> kLargest = {
 constexpr std::array<std::string_view, 10> kFor = {"s", "sec",   "second", "us",   "ms",
                                                    "j", "joule", "w",      "watt", "dollar"};
 
+/// A rate for each of these is still a rate.
+constexpr std::array<std::string_view, 7> kParts = {"gpu", "accelerator", "chip", "device", "node", "rank", "host"};
+
 bool is_path(const std::string& text) {
   return std::all_of(text.begin(), text.end(),
                      [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '.'; });
@@ -28,10 +31,17 @@ bool is_path(const std::string& text) {
 
 bool is_rate(std::string name) {
   std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
-  if (const std::size_t per = name.rfind("per_"); per != std::string::npos && (per == 0 || name[per - 1] == '_')) {
-    const std::string what = name.substr(per + 4);
-    return std::find(kFor.begin(), kFor.end(), what) != kFor.end();
+  // "tokens_per_s_per_gpu": what it is per first says what it is, unless that is a part of the machine.
+  constexpr std::string_view kPer = "per_";
+  for (std::size_t per = name.rfind(kPer); per != std::string::npos; per = name.rfind(kPer)) {
+    if (per != 0 && name[per - 1] != '_') break;
+    const std::string what = name.substr(per + kPer.size());
+    if (std::find(kFor.begin(), kFor.end(), what) != kFor.end()) return true;
+    if (std::find(kParts.begin(), kParts.end(), what) == kParts.end()) return false;
+    name.resize(per == 0 ? 0 : per - 1);
   }
+  constexpr std::string_view kPercent = "_percent";
+  if (name.ends_with(kPercent)) name.resize(name.size() - kPercent.size());
   return std::any_of(kLargest.begin(), kLargest.end(), [&name](std::string_view word) {
     if (!name.ends_with(word)) return false;
     return name.size() == word.size() || name[name.size() - word.size() - 1] == '_';

@@ -208,7 +208,9 @@ TEST_F(StudyTables, WhereLeavesPointsOut) {
 TEST_F(StudyTables, KnowsWhichEndIsBest) {
   write_study(
       R"j({"axes": {"collective.bytes": ["64KiB", "1MiB"]}, "metrics": {"us": "rows.0.time_us", "speed_of_it": "rows.0.busbw",
-      "mine": "rows.0.algbw * 2", "bytes_per_s": "collective.bytes / us * 1e6", "j_per_token": "1 / us"}})j",
+      "mine": "rows.0.algbw * 2", "bytes_per_s": "collective.bytes / us * 1e6", "j_per_token": "1 / us",
+      "tokens_per_s_per_gpu": "us * 1", "tflops_per_gpu": "us * 1", "mfu_percent": "us * 1",
+      "us_per_gpu": "us * 1", "j_per_s_per_token": "us * 1"}})j",
       "b.json");
   ASSERT_EQ(weft("sweep ../b.json --db b.db").code, 0);
   const auto first = [this](const std::string& goal) {
@@ -220,13 +222,18 @@ TEST_F(StudyTables, KnowsWhichEndIsBest) {
   EXPECT_EQ(first("speed_of_it:min"), "64KiB");
   EXPECT_EQ(first("bytes_per_s"), "1MiB");
   EXPECT_EQ(first("j_per_token"), "1MiB") << "least";
+  for (const char* rate : {"tokens_per_s_per_gpu", "tflops_per_gpu", "mfu_percent"})
+    EXPECT_EQ(first(rate), "1MiB") << rate;
+  for (const char* cost : {"us_per_gpu", "j_per_s_per_token"}) EXPECT_EQ(first(cost), "64KiB") << cost;
   EXPECT_EQ(first("mine"), "64KiB") << "nothing says that it is a rate";
   EXPECT_NE(weft("study b.db --best speed_of_it").out.find("\nbest: largest speed_of_it\n"), std::string::npos);
   EXPECT_NE(weft("study b.db --pareto us,speed_of_it").out.find("\nbest: least us, largest speed_of_it\n"),
             std::string::npos);
   ASSERT_EQ(weft("study b.db --html b.html").code, 0);
   const std::string page = test::read_file(folder_ / "work" / "b.html");
-  EXPECT_NE(page.find(R"("largest":["speed_of_it","bytes_per_s"])"), std::string::npos);
+  EXPECT_NE(
+      page.find(R"("largest":["speed_of_it","bytes_per_s","tokens_per_s_per_gpu","tflops_per_gpu","mfu_percent"])"),
+      std::string::npos);
   if (run("command -v chromium").code != 0) GTEST_SKIP() << test::kWithoutBrowser;
   // The end of each axis that is chosen at first: the time's least, the rate's largest.
   const Ran ran =
@@ -409,7 +416,9 @@ TEST_F(EvaluateCli, AnInfiniteMetricIsAnError) {
   const std::vector<json> answers =
       ask("{\"seed\": 1}\n{\"seed\": 2}\n", "--op all_reduce --metric 'x=1 / (seed - 1)'");
   ASSERT_EQ(answers.size(), 2U);
-  EXPECT_EQ(answers[0], json({{"error", "--metric: x: expected a finite number, got inf of \"1 / (seed - 1)\""}}));
+  EXPECT_EQ(answers[0],
+            json({{"x", nullptr},
+                  {"error", "line 1: --metric: x: expected a finite number, got inf of \"1 / (seed - 1)\""}}));
   EXPECT_EQ(answers[1], json({{"x", 1}}));
   // The others stand.
   const json beside = ask("{\"seed\": 1}\n", "--op all_reduce --metric 'x=1 / (seed - 1)' --metric y=seed").at(0);

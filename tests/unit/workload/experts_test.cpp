@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "sw/models/transformer.h"
+#include "tests/support/workload.h"
 #include "traces/files/format_error.h"
 
 namespace weft::models {
@@ -19,10 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const Transformer& model(std::string_view name) {
-  static const std::vector<Transformer> models = load_transformers();
-  return find_transformer(models, name);
-}
+using test::model;
 
 struct Published {
   const char* name;

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/workload.h"
 #include "traces/csv.h"
 
 namespace weft::models {
@@ -20,10 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const Transformer& model(std::string_view name) {
-  static const std::vector<Transformer> models = load_transformers();
-  return find_transformer(models, name);
-}
+using test::model;
 
 /// The message of reading a table with this one row.
 std::string error_of(const std::string& row) {
