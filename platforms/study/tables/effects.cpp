@@ -28,7 +28,7 @@ struct Group {
 
 std::vector<Group> groups_of(const std::vector<Row>& rows, const std::string& parameter) {
   constexpr std::size_t kMostValues = 12;
-  constexpr std::size_t kParts = 4;
+  constexpr std::size_t kMostParts = 4;
   std::map<json, std::vector<const Row*>, ValueOrder> by_value;
   for (const Row& row : rows) {
     if (row.is_done) by_value[json(row.values.value(parameter, ordered_json()))].push_back(&row);
@@ -46,7 +46,7 @@ std::vector<Group> groups_of(const std::vector<Row>& rows, const std::string& pa
   std::map<std::size_t, std::vector<const std::pair<const json, std::vector<const Row*>>*>> parts;
   std::size_t before = 0;
   for (const auto& each : by_value) {
-    parts[(2 * before + each.second.size()) * kParts / (2 * all)].push_back(&each);
+    parts[(2 * before + each.second.size()) * kMostParts / (2 * all)].push_back(&each);
     before += each.second.size();
   }
   for (const auto& [part, values] : parts) {
