@@ -83,9 +83,8 @@ study::Study study_of(const EvaluateOptions& options) {
     if (std::find(taken.begin(), taken.end(), name) != taken.end()) {
       throw UsageError("--metric: expected another name than " + join(taken, ", ") + ", got " + in_quotes(name));
     }
-    if (const std::string alone = study::aggregate_of_one(text); !alone.empty()) {
-      throw UsageError("--metric: " + name + ": expected two values or more in min(), max(), sum() and avg(), got " +
-                       in_quotes(alone));
+    if (const std::string wrong = study::wrong_for_one_point(text); !wrong.empty()) {
+      throw UsageError("--metric: " + name + ": expected " + wrong);
     }
     if (std::any_of(of.metrics.begin(), of.metrics.end(),
                     [&name = name](const auto& known) { return known.first == name; })) {
@@ -178,6 +177,10 @@ class Server {
       if (!given.is_object()) throw InputError(of.file, "", "an object of overrides, PATH: VALUE", got_text(given));
       study::Assignments values;
       add_overrides(given, "", values);
+      std::set<std::string> paths;
+      for (const auto& [path, value] : values) {
+        if (!paths.insert(path).second) throw InputError(of.file, path, "one value", "a second one in the same line");
+      }
       std::optional<study::Point> point = study::PointMaker(of).make(values);
       if (!point->error.empty()) throw UsageError(point->error);
       workers_.give(idle_.back(), id, point->task());

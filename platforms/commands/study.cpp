@@ -256,7 +256,7 @@ int run(const StudyOptions& options, const Arguments& app) {
   if (action != "--point" || !options.csv.empty() || !options.html.empty()) {
     rows = rows_of(database, options.all, left_out);
     said.unfinished = study::unfinished(database.progress(), rows);
-    study::judge(rows, about);
+    said.notes = study::judge(rows, about);
     if (!options.all_fidelities) rows = study::of_last_step(rows);
     if (!options.where.empty()) {
       study::Chosen chosen = study::those_where(std::move(rows), options.where, "--where", about);

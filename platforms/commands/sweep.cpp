@@ -255,6 +255,13 @@ int deal(const SweepOptions& options, const study::Study& of, study::Workers& wo
   }
   const bool none_done = dealt.before == 0 && dealt.done == 0 && dealt.equal == 0;
   const std::vector<std::string> valueless = tell_metrics(of, dealer);
+  std::vector<std::string> requirements;
+  if (!of.require.empty()) {
+    std::vector<study::Row> rows = database.rows();
+    std::erase_if(rows, [](const study::Row& row) { return !row.is_current; });
+    rows = study::of_last_step(rows);
+    requirements = study::judge(rows, study::about(of));
+  }
   ordered_json idle = ordered_json::array();
   std::string idle_text;
   for (const auto& [field, points] : dealer.without_effect()) {
@@ -271,6 +278,7 @@ int deal(const SweepOptions& options, const study::Study& of, study::Workers& wo
                             {"left_out", made.left_out},
                             {"asked", of.search ? ordered_json(dealt.asked) : ordered_json()},
                             {"without_effect", idle},
+                            {"require", requirements},
                             {"without_value", valueless}});
   } else {
     print(fmt::format("{}: {}, {} of them simulated now, {}{} failed now{}\n", of.name, counted(dealt.points, "point"),
@@ -279,6 +287,7 @@ int deal(const SweepOptions& options, const study::Study& of, study::Workers& wo
     print(text_of_search(of, dealt));
     print_failures(database);
     print(idle_text);
+    for (const std::string& line : requirements) print(line + "\n");
     print(fmt::format("wrote {}; weft study {} shows it\n", file.string(), file.string()));
   }
   return none_done || !valueless.empty() ? kFailed : kDone;

@@ -19,7 +19,7 @@ class Members {
       if (at_ >= text_.size() || text_[at_] == '}') return;
       const std::size_t key = at_;
       skip_value();
-      const bool is_golden = text_.substr(key + 1, at_ - key - 2) == kGolden;
+      const bool is_golden = nlohmann::json::parse(text_.substr(key, at_ - key)) == kGolden;
       skip_blanks();
       ++at_;  // the colon
       skip_blanks();
@@ -89,18 +89,24 @@ class Members {
   std::pair<std::size_t, std::size_t> golden_{0, 0};
 };
 
-std::string indented(const nlohmann::ordered_json& golden) {
-  std::string text = golden.dump(2);
-  for (std::size_t at = text.find('\n'); at != std::string::npos; at = text.find('\n', at + 1))
-    text.insert(at + 1, "  ");
+/// How lines of the text end.
+std::string line_end_of(const std::string& text) {
+  const std::size_t first = text.find('\n');
+  return first != std::string::npos && first > 0 && text[first - 1] == '\r' ? "\r\n" : "\n";
+}
+
+std::string indented(const nlohmann::ordered_json& golden, const std::string& line_end) {
+  std::string text;
+  for (const char c : golden.dump(2)) text += c == '\n' ? line_end + "  " : std::string(1, c);
   return text;
 }
 
 /// Where a member can follow the last one: behind the comment on its line, if that ends with it.
 std::size_t behind_line(const std::string& text, std::size_t at) {
-  const std::size_t line_end = std::min(text.find('\n', at), text.size());
+  std::size_t line_end = std::min(text.find('\n', at), text.size());
+  if (line_end > at && text[line_end - 1] == '\r') --line_end;
   const std::string_view rest = std::string_view(text).substr(at, line_end - at);
-  const std::size_t first = rest.find_first_not_of(" \t\r");
+  const std::size_t first = rest.find_first_not_of(" \t");
   return first == std::string_view::npos || rest.substr(first).starts_with("//") ? line_end : at;
 }
 
@@ -109,11 +115,13 @@ std::size_t behind_line(const std::string& text, std::size_t at) {
 std::string with_golden(const std::string& text, const nlohmann::ordered_json& golden) {
   const Members members(text);
   const auto [from, until] = members.golden();
+  const std::string line_end = line_end_of(text);
   std::string changed = text;
-  if (until > from) return changed.replace(from, until - from, indented(golden));
+  if (until > from) return changed.replace(from, until - from, indented(golden, line_end));
   const std::size_t behind = behind_line(text, members.end());
-  const std::string line_end = behind < text.size() && text[behind] == '\n' ? "" : "\n";
-  changed.insert(behind, "\n  \"" + std::string(kGolden) + "\": " + indented(golden) + line_end);
+  const bool ends_line = text.compare(behind, line_end.size(), line_end) == 0;
+  changed.insert(behind, line_end + "  \"" + std::string(kGolden) + "\": " + indented(golden, line_end) +
+                             (ends_line ? "" : line_end));
   changed.insert(members.end(), ",");
   return changed;
 }

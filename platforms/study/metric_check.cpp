@@ -238,6 +238,30 @@ InputError with_place(const Study& study, const InputError& error) {
   return error;
 }
 
+/// The task of a point as read. What is derived follows from other values: where one of those cannot be read, that is
+/// what is wrong.
+ReadTask read_of(const Study& study, const Point& point) {
+  try {
+    ReadTask task(point.task());
+    task.check();
+    return task;
+  } catch (const InputError&) {
+    Point given = point;
+    std::erase_if(given.values, [&study](const auto& value) {
+      return std::any_of(study.derived.begin(), study.derived.end(),
+                         [&value](const auto& each) { return each.first == value.first; });
+    });
+    if (given.values.size() < point.values.size()) {
+      try {
+        static_cast<void>(ReadTask(given.task()));
+      } catch (const InputError& error) {
+        if (error.file() == study.file && !error.path().empty()) throw;
+      }
+    }
+    throw;
+  }
+}
+
 }  // namespace
 
 void check_metrics(const Study& study, const Point& point, ReadTask& task, const MetricPlace& place) {
@@ -258,8 +282,7 @@ void check_points(const Study& study, const std::vector<Point>& points, const Me
       continue;
     }
     try {
-      task.emplace(point.task());
-      task->check();
+      task.emplace(read_of(study, point));
     } catch (const InputError& error) {
       if (!first) first = std::make_exception_ptr(with_place(study, error));
       continue;

@@ -74,7 +74,7 @@ class Finding {
     if (!under_way_.insert(name).second) throw ExpressionError("an expression that does not need its own value");
     const double number = expression.value([this](const std::string& path) { return lookup(path); });
     if (!std::isfinite(number)) {
-      throw ExpressionError("a finite number, got " + std::string(std::isnan(number) ? "nan" : "inf") + " of " +
+      throw ExpressionError("a finite number, got " + not_finite_text(number) + " of " +
                             platforms::in_quotes(expression.text()));
     }
     return known_[name] = number;

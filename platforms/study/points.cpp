@@ -268,7 +268,7 @@ class PointMaker::Making {
       });
       if (!known().error.empty() || !undefined_.empty()) return std::nullopt;
       if (std::isfinite(value)) return value;
-      undefine(place, "a finite number, got " + std::string(std::isnan(value) ? "nan" : "inf"), expression, used);
+      undefine(place, "a finite number, got " + not_finite_text(value), expression, used);
       return std::nullopt;
     } catch (const ExpressionError& error) {
       throw InputError(study_.file, place, error.what(), "");

@@ -39,7 +39,8 @@ Unfinished unfinished(const ordered_json& stored, const std::vector<Row>& rows) 
   const auto has = static_cast<std::size_t>(std::count_if(rows.begin(), rows.end(), [step](const Row& row) {
     return row.is_current && row.values.value(kFidelity, -1) == step;
   }));
-  const bool is_last = progress->step + 1 >= progress->steps;
+  // Of a step without points those of the one before are shown.
+  const bool is_last = progress->step + 1 >= progress->steps && (progress->steps == 0 || has > 0);
   if (is_last && progress->points && has >= *progress->points) return found;
   found.known = {{"points", has}};
   if (progress->steps > 0) {

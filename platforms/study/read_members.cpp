@@ -29,10 +29,7 @@ Expression read_expression(const Node& node) {
   if (node.raw().is_number()) return Expression(node.raw().dump());
   if (!node.is_string()) node.fail("an expression in quotes");
   const auto& text = node.raw().get_ref<const std::string&>();
-  if (const std::string alone = aggregate_of_one(text); !alone.empty()) {
-    node.fail("two values or more in min(), max(), sum() and avg(), since an expression is of one point alone",
-              platforms::in_quotes(alone));
-  }
+  if (const std::string wrong = wrong_for_one_point(text); !wrong.empty()) node.fail(wrong, "");
   return Expression(text);
 }
 

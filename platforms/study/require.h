@@ -16,6 +16,11 @@ namespace weft::study {
 [[nodiscard]] std::size_t unmet(const Row& row, const std::vector<Expression>& require,
                                 const nlohmann::ordered_json& constants);
 
+/// Why one of them has no value of a point that is done though all that it names have values there, "expected a number
+/// ... at x, got ..."; empty if there is no such reason.
+[[nodiscard]] std::string unreadable(const Row& row, const Expression& expression,
+                                     const nlohmann::ordered_json& constants);
+
 /// The value of that name of a point, a metric before a parameter; null if it has none.
 [[nodiscard]] nlohmann::json value_of_row(const Row& row, const std::string& name);
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/study/study_file.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -30,13 +32,21 @@ double number_at(const Node& node) {
   return *number;
 }
 
+/// Whether six digits say all of it.
+bool is_short(double value) {
+  constexpr double kSame = 1e-9;
+  return std::abs(std::stod(fmt::format("{:.6g}", value)) - value) <= kSame * std::abs(value);
+}
+
 /// A value of a range. One that the range does not meet exactly, such as a third of a rate, is rounded.
 json step_like(const std::string& path, const json& from, double value, bool log) {
   if (path == kCollectiveBytes && from.is_number()) return step_like("", "1B", value, log);
   constexpr double kNearly = 1e-12;
   const json exact = value_like(from, value);
   const double error = std::abs(*number_of(exact) - value);
-  const bool is_whole = from.is_string() ? error <= kNearly * std::abs(value) : exact.is_number_integer();
+  // A rate of whole bits a second may be a third of another one all the same.
+  const bool is_whole = from.is_string() ? error <= kNearly * std::abs(value) && (is_size(from) || is_short(value))
+                                         : exact.is_number_integer();
   // Steps of plain numbers are parts of their range, all digits of which may be meant.
   return (log && !is_whole) || (from.is_string() && !is_whole) ? round_like(from, value) : exact;
 }

@@ -136,6 +136,34 @@ std::string aggregate_of_one(const std::string& text) {
   return "";
 }
 
+std::vector<PieceOfAll> pieces_of_all(const std::string& text) {
+  static const std::regex kOfAll(R"re("[^"]*"|\b(best|least|largest|mean)\s*\(\s*([^()]*?)\s*\))re");
+  std::vector<PieceOfAll> pieces;
+  auto from = text.begin();
+  for (std::sregex_iterator each(text.begin(), text.end(), kOfAll), end; each != end; ++each) {
+    if (!(*each)[1].matched) continue;
+    pieces.push_back({std::string(from, (*each)[0].first), (*each)[1], (*each)[2]});
+    from = (*each)[0].second;
+  }
+  pieces.push_back({std::string(from, text.end()), "", ""});
+  return pieces;
+}
+
+std::string wrong_for_one_point(const std::string& text) {
+  if (const std::string alone = aggregate_of_one(text); !alone.empty()) {
+    return "two values or more in min(), max(), sum() and avg(), since an expression is of one point alone, got " +
+           platforms::in_quotes(alone);
+  }
+  const PieceOfAll first = pieces_of_all(text).front();
+  if (first.function.empty()) return "";
+  return "an expression of one point alone, got " + platforms::in_quotes(first.function + "(" + first.name + ")") +
+         ", which is of all points: --where of weft study has such functions";
+}
+
+std::string not_finite_text(double value) {
+  return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
+}
+
 std::vector<std::string> Expression::names() const {
   std::vector<std::string> all;
   static_cast<void>(value([&all](const std::string& name) -> std::optional<json> {

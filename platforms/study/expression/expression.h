@@ -42,4 +42,20 @@ class Expression {
 /// none. A name with `*` has several.
 [[nodiscard]] std::string aggregate_of_one(const std::string& text);
 
+/// What is wrong with a text as an expression of one point, a call as above or one of best(), least(), largest() and
+/// mean(), which are of all points: "expected ..., got ...", without the first word; empty if nothing is.
+[[nodiscard]] std::string wrong_for_one_point(const std::string& text);
+
+/// Calls of functions of all points, "best(us)", as pieces of the text: what stands before each, its function and its
+/// name. Those within quotes are text. The last piece has no function.
+struct PieceOfAll {
+  std::string before;
+  std::string function;
+  std::string name;
+};
+[[nodiscard]] std::vector<PieceOfAll> pieces_of_all(const std::string& text);
+
+/// "nan", "inf" or "-inf".
+[[nodiscard]] std::string not_finite_text(double value);
+
 }  // namespace weft::study

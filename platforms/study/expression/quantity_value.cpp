@@ -76,6 +76,11 @@ bool are_alike(const json& one, const json& other) {
   return only != nullptr && only->is_binary;
 }
 
+bool is_size(const json& value) {
+  const Kind* const kind = kind_of(value);
+  return kind != nullptr && kind->is_binary;
+}
+
 json value_like(const json& example, double number) {
   if (const Kind* const kind = kind_of(example)) return kind->write(number);
   if (example.is_boolean()) return number != 0;

@@ -15,6 +15,9 @@ namespace weft::study {
 /// beside a size.
 [[nodiscard]] bool are_alike(const nlohmann::json& one, const nlohmann::json& other);
 
+/// Whether it is a number of bytes with its unit.
+[[nodiscard]] bool is_size(const nlohmann::json& value);
+
 /// The number as a field would have it whose value is `example`: a quantity of the same kind, or a number, which is an
 /// integer where it is whole.
 [[nodiscard]] nlohmann::json value_like(const nlohmann::json& example, double number);

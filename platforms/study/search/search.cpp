@@ -140,9 +140,10 @@ class Step {
     std::vector<Point> wanted;
     bool are_all = true;
     for (const Assignments& values : all) {
-      ++asked_;
       std::optional<Point>& point = points.emplace_back(made(values));
-      if (!point || seen_.count(point->key) != 0) continue;
+      const bool is_new = point && seen_.count(point->key) == 0;
+      if (!is_new || seen_.size() < most) ++asked_;
+      if (!is_new) continue;
       if (seen_.size() >= most) {
         are_all = false;
         point.reset();

@@ -91,9 +91,27 @@ About about_of(const ordered_json& stored) {
   return of;
 }
 
-void judge(std::vector<Row>& rows, const About& about) {
+std::vector<std::string> judge(std::vector<Row>& rows, const About& about) {
   const std::vector<Expression> require(about.require.begin(), about.require.end());
-  for (Row& row : rows) row.is_fit = !row.is_done || unmet(row, require, about.constants) == 0;
+  if (require.empty()) return {};
+  bool is_some_done = false;
+  bool is_some_fit = false;
+  std::vector<std::string> said(require.size());
+  for (Row& row : rows) {
+    row.is_fit = !row.is_done || unmet(row, require, about.constants) == 0;
+    is_some_done = is_some_done || row.is_done;
+    is_some_fit = is_some_fit || (row.is_done && row.is_fit);
+    if (!row.is_done || row.is_fit) continue;
+    for (std::size_t i = 0; i < require.size(); ++i) {
+      if (!said[i].empty()) continue;
+      if (const std::string why = unreadable(row, require[i], about.constants); !why.empty()) {
+        said[i] = "require." + std::to_string(i) + ": " + why;
+      }
+    }
+  }
+  std::erase(said, "");
+  if (is_some_done && !is_some_fit) said.emplace_back("no point meets what the study requires");
+  return said;
 }
 
 bool is_best_when_largest(const About& about, const std::string& metric) {

@@ -28,8 +28,9 @@ struct About {
 /// Of null it is empty.
 [[nodiscard]] About about_of(const nlohmann::ordered_json& stored);
 
-/// Says of each point whether it meets what the study requires.
-void judge(std::vector<Row>& rows, const About& about);
+/// Says of each point whether it meets what the study requires. Answers with what is to be said of the requirements: one
+/// that compares a text with a number, or that no point meets all.
+[[nodiscard]] std::vector<std::string> judge(std::vector<Row>& rows, const About& about);
 
 /// Whether a metric is best where it is largest: the study's search says so, or else rates are and times, energies and
 /// prices are not. Its path in the result tells a rate or, of an expression, its own name: "busbw", "tokens_per_s",

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <regex>
 
 #include "platforms/config/input_error.h"
 #include "platforms/config/text.h"
@@ -27,15 +26,12 @@ class Over {
       : option_(option), known_(known), about_(about) {}
 
   [[nodiscard]] Expression of(const std::string& text, const std::vector<Row>& rows) const {
-    static const std::regex kOfAll(R"re(\b(best|least|largest|mean)\s*\(\s*([^()]*?)\s*\))re");
     std::string result;
-    auto from = text.begin();
-    for (std::sregex_iterator each(text.begin(), text.end(), kOfAll), end; each != end; ++each) {
-      result.append(from, text.begin() + each->position());
-      result += fmt::format("({:.17g})", value((*each)[1], (*each)[2], rows));
-      from = text.begin() + each->position() + each->length();
+    for (const PieceOfAll& piece : pieces_of_all(text)) {
+      result += piece.before;
+      if (!piece.function.empty()) result += fmt::format("({:.17g})", value(piece.function, piece.name, rows));
     }
-    return Expression(result.append(from, text.end()));
+    return Expression(result);
   }
 
  private:
@@ -47,6 +43,10 @@ class Over {
     for (const Row& row : rows) {
       if (!row.is_done || (function == "best" && !row.is_fit)) continue;
       if (const std::optional<double> number = number_of(value_of_row(row, name))) all.push_back(*number);
+    }
+    if (all.empty() && function == "best" &&
+        std::none_of(rows.begin(), rows.end(), [](const Row& row) { return row.is_done && row.is_fit; })) {
+      throw UsageError(option_ + ": in best(): expected a point that meets what the study requires, got none");
     }
     if (all.empty()) {
       throw UsageError(option_ + ": in " + function +

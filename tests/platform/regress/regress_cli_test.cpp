@@ -300,6 +300,12 @@ TEST(GoldenText, ReplacesTheirValueAlone) {
             "// golden\n{\"a\": {\"golden\": 1} /* , */,\n \"golden\" : " + written + " // }\n}\n");
   EXPECT_EQ(regress::with_golden("{\"a\": 12 // last\n}", golden),
             "{\"a\": 12, // last\n  \"golden\": " + written + "\n}");
+  EXPECT_EQ(regress::with_golden("{\"gold\\u0065n\": 1}", golden), "{\"gold\\u0065n\": " + written + "}");
+  const std::string lines = "{\r\n    \"us\": 1.5\r\n  }";
+  EXPECT_EQ(regress::with_golden("{\"a\": 12 // last\r\n}\r\n", golden),
+            "{\"a\": 12, // last\r\n  \"golden\": " + lines + "\r\n}\r\n");
+  EXPECT_EQ(regress::with_golden("{\"a\": 12\r\n}", golden), "{\"a\": 12,\r\n  \"golden\": " + lines + "\r\n}");
+  EXPECT_EQ(regress::with_golden("{\r\n\"golden\": 12}", golden), "{\r\n\"golden\": " + lines + "}");
 }
 
 }  // namespace

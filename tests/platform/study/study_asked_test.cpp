@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "platforms/study/points.h"
+#include "platforms/study/progress.h"
 #include "tests/platform/study/study_cli.h"
 
 namespace weft {
@@ -103,12 +105,57 @@ TEST_F(StudyAsked, RequireKeepsPointsOffTheFront) {
   for (const auto& [require, message] :
        {std::pair(R"("accelerators > 1")", "require.0: expected a metric, an axis or a value of the study, got \"acc"),
         std::pair(R"("us >")", "require.0: expected an expression"),
-        std::pair(R"x("us < 2 * min(us)")x", "require.0: expected two values or more in min()")}) {
+        std::pair(R"x("us < 2 * min(us)")x", "require.0: expected two values or more in min()"),
+        std::pair(R"x("us < 2 * best( us )")x",
+                  "require.0: expected an expression of one point alone, got \"best(us)\", which is of all points")}) {
     write_study(std::string(R"({"require": [)") + require + "]}", "bad.json");
     const Ran ran = weft("sweep ../bad.json");
     EXPECT_EQ(ran.code, 2);
     EXPECT_NE(ran.err.find(message), std::string::npos) << ran.err;
   }
+}
+
+TEST_F(StudyAsked, ARequirementThatNoPointMeetsIsSaid) {
+  write_study(R"({"axes": {"seed": [1, 2]}, "metrics": {"alg": "rows.0.algorithm", "us": "rows.0.time_us"},
+              "require": ["alg < 3", "us > 0"]})");
+  const std::string said =
+      "require.0: expected a number or a quantity at alg, got \"ring\"\nno point meets what the study requires\n";
+  const Ran swept = weft("sweep ../s.json --db s.db");
+  EXPECT_NE(swept.out.find(said), std::string::npos) << swept.out;
+  const Ran shown = weft("study s.db --best us");
+  EXPECT_NE(shown.out.find(said), std::string::npos) << shown.out;
+  const Ran ran = weft("study s.db --where 'us <= best(us)'");
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_EQ(ran.err, "weft: --where: in best(): expected a point that meets what the study requires, got none\n");
+  EXPECT_EQ(weft_json("study s.db --where 'alg != \"best(us)\"'")["rows"].size(), 2U);
+}
+
+/// Whatever else follows from a value that cannot be read, the value is to blame.
+TEST_F(StudyAsked, AGivenValueIsBlamedBeforeADerivedOne) {
+  write_study(R"({"axes": {"fabric.link.rate": {"from": 200, "to": 400, "steps": 3}},
+              "derived": {"nic.context_cache": "fabric.link.rate * 1e12"}})");
+  const Ran ran = weft("sweep ../s.json --db s.db");
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_TRUE(ran.err.find("axes.fabric.link.rate: expected a rate") != std::string::npos) << ran.err;
+}
+
+/// A part of a range that the unit can say exactly is rounded all the same where nobody would write it.
+TEST_F(StudyAsked, PartsOfARangeAreShort) {
+  write_study(R"({"axes": {"fabric.link.rate": {"from": "100Gbps", "to": "411.7Gbps", "steps": 30}}})");
+  const json points = weft_json("sweep ../s.json --db s.db --dry-run")["points"];
+  ASSERT_EQ(points.size(), 30U);
+  EXPECT_EQ(points[14]["parameters"]["fabric.link.rate"], "250500Mbps");
+}
+
+/// The last step is under way and has no point: what is shown is of the step before.
+TEST(StudyProgress, ALastStepWithoutPointsHasNotBegun) {
+  const json stored = study::to_json(study::Progress{.points = 3, .step = 1, .steps = 2, .evaluations = 0});
+  std::vector<study::Row> rows(6);
+  for (study::Row& row : rows) row.values[study::kFidelity] = 0;
+  EXPECT_EQ(study::unfinished(stored, rows).text,
+            "step 2 of 2: 0 of 3 points; 3 not simulated yet; the last step, whose points count, has not begun");
+  rows.emplace_back().values[study::kFidelity] = 1;
+  EXPECT_EQ(study::unfinished(stored, rows).text, "step 2 of 2: 1 of 3 points; 2 not simulated yet");
 }
 
 /// What no table could show is refused by what is wrong with it.

@@ -439,6 +439,17 @@ TEST_F(EvaluateCli, AnObjectIsMerged) {
   EXPECT_TRUE(answers[2]["error"].get<std::string>().starts_with("line 3: ")) << answers[2];
 }
 
+/// In a line keys have no order, so that no value of two could be the last.
+TEST_F(EvaluateCli, AFieldHasOneValueInALine) {
+  const std::vector<json> answers =
+      ask("{\"fabric.link.rate\": \"1Gbps\", \"fabric\": {\"link\": {\"rate\": \"2Gbps\"}}}\n{}\n",
+          "--op all_reduce --metric us=rows.0.time_us --metric 'low=log2(0 * rows.0.time_us)'");
+  EXPECT_EQ(answers[0]["error"], "line 1: fabric.link.rate: expected one value, got a second one in the same line");
+  EXPECT_TRUE(answers[1]["low"].is_null());
+  EXPECT_NE(answers[1]["error"].get<std::string>().find("low: expected a finite number, got -inf"), std::string::npos)
+      << answers[1];
+}
+
 TEST_F(EvaluateCli, LimitsAreOfALine) {
   const std::vector<json> answers =
       ask("{\"collective.bytes\": \"64GiB\"}\n{}\n", "--op all_reduce --metric us=rows.0.time_us --time 1s");
