@@ -2,8 +2,17 @@
 #include "hw/core/cause/causes.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace weft {
+
+namespace {
+
+constexpr std::uint32_t kYoung = 1U << 16;  ///< pieces that come together before they are collected
+constexpr std::uint32_t kOld = 3 * kYoung;  ///< that are not worth a look at all of them
+constexpr int kTogether = 8;                ///< pieces of a kernel that are looked back at
+
+}  // namespace
 
 const char* name_of(CauseKind kind) {
   static constexpr std::array<const char*, kCauseKinds> kNames = {
@@ -14,7 +23,8 @@ const char* name_of(CauseKind kind) {
   return kNames[static_cast<std::size_t>(kind)];
 }
 
-Causes::Causes() {
+Causes::Causes() : most_old_(kOld), most_(kYoung) {
+  walks_.fill(kNone);
   nodes_[nodes_.append()] = {0, kNone, 0, 0, 0};  // the root, which is the last for now, and stays
   contexts_.emplace_back();
   numbers_[0][""] = 0;
@@ -37,37 +47,67 @@ std::uint32_t Causes::context(const std::string& name, bool is_kernel) {
 }
 
 std::uint32_t Causes::begin_collection() {
-  if (old_ < most_old_) return old_;
-  for (std::uint32_t at = trunk_ - 1; at < old_; ++at) nodes_[at].references = 0;
-  return trunk_;
+  const std::uint32_t from = old_ < most_old_ ? old_ : trunk_;
+  if (from < old_) {
+    for (std::uint32_t at = trunk_ - 1; at < old_; ++at) nodes_[at].references = 0;
+  }
+  kept_.resize((nodes_.size() - from + kWord - 1) / kWord);
+  for (std::uint32_t word = 0; word < kept_.size(); ++word) kept_[word] = 0;
+  return from;
+}
+
+std::uint32_t Causes::keep_one(std::uint32_t at, std::uint32_t from) {
+  Node& node = nodes_[at];
+  const bool is_known = node.references != 0;
+  node.refer();
+  if (is_known || at < from) return kNone;
+  kept_[(at - from) / kWord] |= std::uint64_t{1} << (at - from) % kWord;
+  __builtin_prefetch(&nodes_[node.parent], 1);
+  return node.parent;
+}
+
+void Causes::keep(std::uint32_t tip, std::uint32_t from) {
+  __builtin_prefetch(&nodes_[tip], 1);
+  for (;;) {
+    std::uint32_t& walk = walks_[walk_];
+    walk_ = (walk_ + 1) % kWalks;
+    if (walk != kNone) walk = keep_one(walk, from);
+    if (walk != kNone) continue;
+    walk = tip;
+    return;
+  }
+}
+
+void Causes::finish_keeping(std::uint32_t from) {
+  for (std::size_t ended = 0; ended < kWalks; walk_ = (walk_ + 1) % kWalks) {
+    std::uint32_t& walk = walks_[walk_];
+    if (walk != kNone) walk = keep_one(walk, from);
+    ended = walk == kNone ? ended + 1 : 0;
+  }
 }
 
 void Causes::move_together(std::uint32_t from) {
-  const std::uint32_t all = nodes_.size();
-  ++nodes_[last_].references;
-  // What follows has the higher number. Nobody foretells which of them counts, so that there is no branch for it.
-  for (std::uint32_t at = all; at-- > from;) {
-    nodes_[nodes_[at].parent].references += nodes_[at].references != 0 ? 1 : 0;
-  }
-  moved_.resize(all - from);
+  moved_.resize(nodes_.size() - from);
   std::uint32_t left = from;
-  for (std::uint32_t at = from; at < all; ++at) {
-    Node node = nodes_[at];
-    if (node.references == 0) continue;
-    node.parent = moved(node.parent, from);
-    const std::uint32_t alike = alike_before(node.parent, node, from);
-    if (alike == kNone) {
-      moved_[at - from] = left;
-      nodes_[left++] = node;
-      continue;
+  for (std::uint32_t word = 0; word < kept_.size(); ++word) {
+    for (std::uint64_t bits = kept_[word]; bits != 0; bits &= bits - 1) {
+      const std::uint32_t index = word * kWord + static_cast<std::uint32_t>(std::countr_zero(bits));
+      Node node = nodes_[from + index];
+      node.parent = moved(node.parent, from);
+      const std::uint32_t alike = alike_before(node.parent, node, from);
+      if (alike == kNone) {
+        moved_[index] = left;
+        nodes_[left++] = node;
+        continue;
+      }
+      const std::int64_t more = node.until - nodes_[node.parent].until;
+      for (std::uint32_t longer = node.parent; longer != alike; longer = nodes_[longer].parent) {
+        nodes_[longer].until += more;
+      }
+      nodes_[alike].until += more;
+      nodes_[node.parent].references = node.references;
+      moved_[index] = node.parent;
     }
-    const std::int64_t more = node.until - nodes_[node.parent].until;
-    for (std::uint32_t longer = node.parent; longer != alike; longer = nodes_[longer].parent) {
-      nodes_[longer].until += more;
-    }
-    nodes_[alike].until += more;
-    nodes_[node.parent].references = node.references;
-    moved_[at - from] = node.parent;
   }
   nodes_.cut_to(left);
   last_ = current_ = moved(last_, from);
@@ -75,7 +115,7 @@ void Causes::move_together(std::uint32_t from) {
   most_ = left + kYoung;
   if (from != trunk_) return;
   while (trunk_ < left && nodes_[trunk_ - 1].references == 1) ++trunk_;
-  most_old_ = trunk_ + std::max(kYoung, (left - trunk_) / 4 * 5);
+  most_old_ = trunk_ + std::max(kOld, (left - trunk_) / 4 * 5);
 }
 
 /// A piece that only this one follows, over others at most, and that can be longer in its place: the one before it, or

@@ -85,7 +85,9 @@ class Causes {
   template <typename EachTip>
   void collect(const EachTip& each_tip) {
     const std::uint32_t from = begin_collection();
-    each_tip([this](std::uint32_t& tip) { ++nodes_[tip].references; });
+    each_tip([this, from](std::uint32_t tip) { keep(tip, from); });
+    keep(last_, from);
+    finish_keeping(from);
     move_together(from);
     each_tip([this, from](std::uint32_t& tip) { tip = moved(tip, from); });
   }
@@ -132,10 +134,10 @@ class Causes {
  private:
   static constexpr std::uint32_t kNone = UINT32_MAX;
   static constexpr std::size_t kMarks = 4;
-  static constexpr int kSoon = 16;                   ///< pieces later a place is written to that is fetched by now
-  static constexpr std::uint32_t kYoung = 1U << 16;  ///< pieces that come together before they are collected
-  static constexpr int kTogether = 8;                ///< pieces of a kernel that are looked back at
-  static constexpr std::uint32_t kOfKernel = 1;      ///< of a context's number, the bit that says so
+  static constexpr std::size_t kWalks = 16;   ///< chains that are gone back at a time, while memory answers for others
+  static constexpr std::uint32_t kWord = 64;  ///< bits
+  static constexpr int kSoon = 16;            ///< pieces later a place is written to that is fetched by now
+  static constexpr std::uint32_t kOfKernel = 1;  ///< of a context's number, the bit that says so
   static constexpr int kPlaceBits = 24;
   /// Links are numbered from here on.
   static constexpr Place kFirstLink = 1U << (kPlaceBits - 1);
@@ -144,14 +146,18 @@ class Causes {
     std::int64_t until;
     std::uint32_t what;
   };
-  /// A piece of the tree.
-  struct Node {
+  /// A piece of the tree. A run has a million of them, so that they lie without gaps.
+  struct [[gnu::packed]] Node {
     std::int64_t until;
     std::uint32_t parent;
     std::uint32_t what;  ///< kind and place
-    std::uint32_t context;
-    std::uint32_t references;  ///< by nodes that follow, and by events; counted when they are collected
+    std::uint32_t context : 30;
+    /// By nodes that follow, and by events; counted when they are collected, as 2 if there are more.
+    std::uint32_t references : 2;
+
+    void refer() { references += references < 2 ? 1U : 0U; }
   };
+  static_assert(sizeof(Node) == 20);
 
   static std::uint32_t what(CauseKind kind, Place place) {
     return static_cast<std::uint32_t>(kind) << kPlaceBits | place;
@@ -168,6 +174,12 @@ class Causes {
   }
   /// The first piece that is looked at.
   std::uint32_t begin_collection();
+  /// A piece is needed, and all before it. Nobody looks at those that are not, which are most. What is before it may
+  /// be marked later, and is so by `finish_keeping` at the latest.
+  void keep(std::uint32_t tip, std::uint32_t from);
+  void finish_keeping(std::uint32_t from);
+  /// Marks one, and answers with the one before it, or with kNone if that is marked or stays anyway.
+  std::uint32_t keep_one(std::uint32_t at, std::uint32_t from);
   void move_together(std::uint32_t from);
   /// Where a piece is now that was at `index`, where those before `from` have stayed.
   [[nodiscard]] std::uint32_t moved(std::uint32_t index, std::uint32_t from) const {
@@ -176,11 +188,14 @@ class Causes {
   [[nodiscard]] std::uint32_t alike_before(std::uint32_t parent, const Node& node, std::uint32_t from) const;
 
   GrowingPool<Node> nodes_;
-  std::vector<std::uint32_t> moved_;  ///< of those that are looked at, where they are
+  std::array<std::uint32_t, kWalks> walks_;  ///< where chains are marked from next; kNone: a place for one
+  std::size_t walk_ = 0;
+  GrowingPool<std::uint64_t> kept_;   ///< a bit for each piece that is looked at: it is needed
+  GrowingPool<std::uint32_t> moved_;  ///< of those that are looked at, where they are
   std::uint32_t trunk_ = 1;           ///< so many at the beginning have one that follows them each
   std::uint32_t old_ = 1;             ///< so many have been looked at, and have old counts of references
-  std::uint32_t most_old_ = kYoung;   ///< from so many on all behind the trunk are looked at
-  std::uint32_t most_ = kYoung;
+  std::uint32_t most_old_ = 0;        ///< from so many on all behind the trunk are looked at
+  std::uint32_t most_ = 0;
   std::uint32_t current_ = 0;
   std::uint32_t last_ = 0;
   std::uint32_t context_ = 0;

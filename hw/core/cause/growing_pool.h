@@ -31,6 +31,11 @@ class GrowingPool {
   [[nodiscard]] std::uint32_t size() const { return size_; }
   /// Only so many are left, which is not more than there are.
   void cut_to(std::uint32_t size) { size_ = size; }
+  /// So many, of which further ones have no contents that are set. Throws std::bad_alloc.
+  void resize(std::uint32_t size) {
+    while (size > capacity_) grow();
+    size_ = size;
+  }
   /// The number of a further one, whose contents are not set. Throws std::bad_alloc.
   std::uint32_t append() {
     if (size_ == capacity_) [[unlikely]]

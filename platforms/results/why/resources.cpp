@@ -52,7 +52,14 @@ const std::vector<Resource>& resources() {
         {"nic.read_latency", false},
         {"nic.write_latency", false}},
        2},
-      {"link", "bytes on links", "fabric", {"serialisation", "queue", "injection"}, {{"fabric.link.rate", true}}},
+      {"link",
+       "bytes on links",
+       "fabric",
+       {"serialisation", "queue", "injection"},
+       {{"fabric.link.rate", true}},
+       1,
+       {"fabric.uplinks", "fabric.spines"}},
+      {"uplink", "bytes on links between switches", "fabric", {}, {{"fabric.uplinks", true}}},
       {"buffer", "waiting for buffers behind links", "fabric", {"credit"}, {{"fabric.link.buffer", true}}},
       {"cable", "flight on links", "fabric", {"propagation"}, {{"fabric.link.propagation", false}}},
       {"switch", "switches", "fabric", {"pipeline"}, {{"fabric.switch.latency", false}}},
@@ -156,6 +163,11 @@ std::string settings_text(const nlohmann::ordered_json& values, const Resource& 
     if (text.find_first_of("123456789") == std::string::npos || settings == resource.shown) continue;
     if (field == "nic.pcie.lanes" && configured(values, "nic.pcie.generation") == "0") continue;
     list += (settings++ == 0 ? "" : ", ") + field + " " + text;
+  }
+  for (const std::string_view also : resource.also) {
+    const std::string field(also);
+    const std::string text = configured(values, field);
+    if (!text.empty() && text != "0") list += (list.empty() ? "" : ", ") + field + " " + text;
   }
   return list;
 }

@@ -9,7 +9,7 @@
 namespace weft::platforms {
 
 /// What an architect can buy more of: the kinds of a critical path's pieces that it sets, and the fields that say how
-/// much of it there is.
+/// much of it there is. One without kinds sets a part of another one's (WhatIf), and has no line of its own in a path.
 struct Resource {
   struct Setting {
     std::string_view field;
@@ -21,7 +21,8 @@ struct Resource {
   std::string_view network;  ///< of pieces of this network alone: "fabric", "scale_up"; empty: of any
   std::vector<std::string_view> kinds;
   std::vector<Setting> settings;
-  int shown = 1;  ///< how many of the settings tables name
+  int shown = 1;                            ///< how many of the settings tables name
+  std::vector<std::string_view> also = {};  ///< fields that tables name too where they are set
 };
 
 /// In the order in which tables have them.

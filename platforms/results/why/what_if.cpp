@@ -204,13 +204,17 @@ double WhatIf::let_through(const Resource& resource, const Factors& factors) con
 
 double WhatIf::scaled(const Chain& chain, const Factors& factors) const {
   const auto computing = factors.find(&resource_of("kernel", ""));
+  const auto uplinks = factors.find(&resource_called("uplink"));
   double sum = chain.at_cap_ps;
   if (computing != factors.end() && computing->second < 1) sum /= computing->second;
   for (const auto& [resource, ps] : chain.ps) {
     const auto found = factors.find(resource);
     const auto at_end = chain.at_end_ps.find(resource);
     const double limited = at_end == chain.at_end_ps.end() ? 0 : at_end->second;
-    sum += found == factors.end() ? ps : (ps - limited) / found->second + limited / let_through(*resource, factors);
+    double between = ps - limited;
+    if (uplinks != factors.end() && resource == &resource_called("link")) between /= uplinks->second;
+    sum += found == factors.end() ? between + limited
+                                  : between / found->second + limited / let_through(*resource, factors);
   }
   return sum;
 }

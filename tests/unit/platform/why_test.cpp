@@ -73,6 +73,28 @@ TEST(WhatIf, ScalesThePiecesThatAChangeIsAbout) {
   EXPECT_FALSE(told("scale-up-link=x2").is_loose);
 }
 
+/// More uplinks help on links between switches, and more rate on all.
+TEST(WhatIf, UplinksAreLinksBetweenSwitches) {
+  ordered_json why = path();
+  why["pieces"].push_back(piece("all-gather thread", "queue", "network.b.port0 to spine0", "fabric", 200'000'000));
+  why["until_ps"] = 1'200'000'000;
+  why["links"] = {{"network.b.port7 to nic7", {{"joins", "to ends"}}},
+                  {"network.b.port0 to spine0", {{"joins", "between switches"}}}};
+  ordered_json set = values();
+  set["fabric.uplinks"]["value"] = 4;
+  const auto told = [&](const char* first, const char* second) {
+    return WhatIf(why).foretell({read_change(first, set), read_change(second, set)}).path_ps;
+  };
+  EXPECT_EQ(told("uplink=x2", "cable=x2"), 1'100'000'000);
+  EXPECT_EQ(told("fabric.uplinks=8", "cable=x2"), 1'100'000'000);
+  EXPECT_EQ(told("uplink=x2", "link=x2"), 900'000'000);
+  EXPECT_EQ(settings_of(read_change("uplink=x2", set), set).front().value, "8");
+  const std::string advice = advice_text(why, set);
+  EXPECT_NE(advice.find("uplink (bytes on links between switches)"), std::string::npos) << advice;
+  EXPECT_EQ(settings_text(set, resource_called("link")), "fabric.link.rate 400Gbps, fabric.uplinks 4");
+  EXPECT_EQ(settings_text(values(), resource_called("link")), "fabric.link.rate 400Gbps");
+}
+
 TEST(WhatIf, IsNotBelowTheCollectivesOfAGroup) {
   // A member spends 800 us in collectives without the waiting.
   const Foretold told =
