@@ -287,6 +287,10 @@ std::vector<IdleFields> GraphJob::idle() const {
       "fsdp of workload.parallel is 1 and workload.distributed_optimizer is false");
   const bool is_even = config.load.kind == workloads::LoadKind::kBalanced;
   for (const char* field : {"expert_skew", "expert_seed"}) add(is_even, field, "workload.expert_load is balanced");
+  for (const Section& section : config.optimizer.own) {
+    add(section.name != config.optimizer.name.text(), section.key.c_str(),
+        "workload.optimizer is " + config.optimizer.name.text());
+  }
   add(config.fusion == models::Fusion::kFused, "code", "workload.fusion is fused");
   return idle;
 }

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// The registry, the order of tasks, and optimizers that go through parameters element by element.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sw/optimizers/elementwise.h"
+
+namespace weft::optimizers {
+namespace {
+
+using models::Elementwise;
+using models::Fusion;
+
+/// Of 8 ranks that share 1000 elements.
+Problem problem_of(Sharing sharing, Fusion fusion = Fusion::kFused) {
+  Holding holding{"", {{"w", 20, 30, 1, true}, {"norm", 400, 1, 1}}, sharing, 8, 0, 0};
+  holding.share = sharing == Sharing::kWhole ? holding.elements() : share_of(holding.elements(), 8);
+  return {{holding}, fusion, 2};
+}
+
+std::shared_ptr<const Optimizer> named(const char* name) {
+  Choice choice;
+  choice.name = name;
+  return optimizer_of(choice);
+}
+
+Elementwise last_kernel(const std::vector<Task>& tasks) {
+  return std::get<Elementwise>(tasks.back().back().kernels.back().shape);
+}
+
+TEST(Optimizers, AreEntriesOfARegistry) {
+  EXPECT_EQ(Choice().name.text(), "adamw");
+  Choice choice;
+  choice.name = "adam";
+  EXPECT_THROW(static_cast<void>(optimizer_of(choice)), ConfigError);
+  EXPECT_THROW(provide({.name = "mine", .doc = "", .make = nullptr}), std::invalid_argument);
+}
+
+TEST(Optimizers, AdamGoesThroughTheRanksShare) {
+  const std::vector<Task> fused = named("adamw")->update(problem_of(Sharing::kWhole), 0);
+  EXPECT_EQ(last_kernel(fused).bytes_read, 16'000);
+  EXPECT_EQ(last_kernel(fused).bytes_written, 12'000);
+  const Elementwise eager = last_kernel(named("adamw")->update(problem_of(Sharing::kWhole, Fusion::kEager), 0));
+  EXPECT_EQ(eager.bytes_read + eager.bytes_written, 80'000);
+  EXPECT_EQ(eager.launches, 8);
+  // What is compiled block by block has the optimizer of PyTorch.
+  EXPECT_EQ(last_kernel(named("adamw")->update(problem_of(Sharing::kWhole, Fusion::kCompiledBlocks), 0)).launches, 8);
+  for (const Sharing sharing : {Sharing::kShards, Sharing::kFlat, Sharing::kGiven}) {
+    EXPECT_EQ(last_kernel(named("adamw")->update(problem_of(sharing), 0)).bytes_read, 2000);
+    EXPECT_EQ(named("adamw")->kept(problem_of(sharing)).state_bytes(), 8 * 125);
+  }
+}
+
+TEST(Optimizers, NoneKeepsTheMomentsAndUpdatesNothing) {
+  EXPECT_TRUE(named("none")->update(problem_of(Sharing::kWhole), 0).empty());
+  EXPECT_EQ(named("none")->kept(problem_of(Sharing::kWhole)).state_bytes(), 8000);
+}
+
+TEST(Optimizers, TasksOverlap) {
+  const auto piece = [](const char* name, bool exchanges) {
+    return Piece{name, {}, exchanges ? std::optional<Exchange>(Exchange{}) : std::nullopt};
+  };
+  const std::vector<Task> tasks(3, {piece("a", true), piece("b", true), piece("c", false)});
+  std::string order;
+  for (const Ordered& each : in_order(tasks)) {
+    order += each.piece->name + std::to_string(each.task) + ":" + std::to_string(each.exchanged) + " ";
+  }
+  // Collectives are a0, a1, b0, a2, b1, b2.
+  EXPECT_EQ(order, "a0:0 a1:0 b0:1 a2:0 b1:2 c0:3 b2:4 c1:5 c2:6 ");
+}
+
+}  // namespace
+}  // namespace weft::optimizers
