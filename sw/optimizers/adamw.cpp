@@ -11,7 +11,7 @@ class AdamW final : public Optimizer {
     Piece piece{"adam", {}, {}};
     add_clipping(piece.kernels, problem.share());
     add_adam(piece.kernels, problem.share(), problem.fusion);
-    return {{std::move(piece)}};
+    return {Task{{std::move(piece)}}};
   }
   [[nodiscard]] Kept kept(const Problem& problem) const override {
     return {problem.share(), {{"two moments in 32 bits", streamed_bytes() * problem.share()}}};

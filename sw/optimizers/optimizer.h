@@ -88,7 +88,7 @@ struct Problem {
 /// A collective among the ranks of a holding, or among those that tensor parallelism has cut its tensors for.
 struct Exchange {
   dimensions::Operation what = dimensions::Operation::kAllToAll;
-  std::int64_t bytes = 0;  ///< of the whole buffer, as large as the most that a rank has where ranks differ
+  std::int64_t bytes = 0;  ///< of the whole buffer, in equal parts: where ranks have more or less, their mean
   std::size_t holding = 0;
   bool is_of_cuts = false;
 };
@@ -101,7 +101,10 @@ struct Piece {
 };
 /// Pieces one after the other, of which the last has no collective. Tasks do not wait for each other, but kernels run
 /// one at a time, and so do collectives.
-using Task = std::vector<Piece>;
+struct Task {
+  std::vector<Piece> pieces;
+  bool is_last = false;  ///< begins when all tasks before it have ended
+};
 
 /// What a rank keeps beside the parameters that it computes with.
 struct Kept {

@@ -11,6 +11,7 @@ namespace weft::optimizers {
 /// Weft's own, in the order in which messages list them: for each NAME, NAME_method() of the optimizer's own file.
 #define WEFT_OPTIMIZERS(EACH) \
   EACH(adamw)                 \
+  EACH(muon)                  \
   EACH(none)
 
 #define WEFT_DECLARE(NAME) Method NAME##_method();
@@ -51,20 +52,36 @@ std::shared_ptr<const Optimizer> optimizer_of(const Choice& choice) {
   return method.make(choice.own.of(choice.name.text()));
 }
 
-std::vector<Ordered> in_order(const std::vector<Task>& tasks) {
+namespace {
+
+/// Of the tasks from one to another.
+void put_in_order(const std::vector<Task>& tasks, std::size_t from, std::size_t to, std::size_t& exchanges,
+                  std::vector<Ordered>& order) {
   std::size_t longest = 0;
-  for (const Task& task : tasks) longest = std::max(longest, task.size());
-  std::vector<Ordered> order;
-  std::vector<std::size_t> last(tasks.size(), 0);  // of each task, its latest collective's number from 1
-  std::size_t exchanges = 0;
-  for (std::size_t slot = 0; slot < tasks.size() + longest; ++slot) {
-    for (std::size_t piece = 0; piece < longest && piece <= slot; ++piece) {
+  for (std::size_t task = from; task < to; ++task) longest = std::max(longest, tasks[task].pieces.size());
+  std::vector<std::size_t> last(to - from, 0);  // of each task, its latest collective's number from 1
+  for (std::size_t slot = from; slot < to + longest; ++slot) {
+    for (std::size_t piece = 0; piece < longest && from + piece <= slot; ++piece) {
       const std::size_t task = slot - piece;
-      if (task >= tasks.size() || piece >= tasks[task].size()) continue;
-      order.push_back({&tasks[task][piece], task, last[task]});
-      if (tasks[task][piece].exchange) last[task] = ++exchanges;
+      if (task >= to || piece >= tasks[task].pieces.size()) continue;
+      order.push_back({&tasks[task].pieces[piece], task, last[task - from]});
+      if (order.back().piece->exchange) last[task - from] = ++exchanges;
     }
   }
+}
+
+}  // namespace
+
+std::vector<Ordered> in_order(const std::vector<Task>& tasks) {
+  std::vector<Ordered> order;
+  std::size_t exchanges = 0;
+  std::size_t from = 0;
+  for (std::size_t task = 0; task <= tasks.size(); ++task) {
+    if (task < tasks.size() && !tasks[task].is_last) continue;
+    put_in_order(tasks, from, task, exchanges, order);
+    from = task;
+  }
+  put_in_order(tasks, from, tasks.size(), exchanges, order);
   return order;
 }
 

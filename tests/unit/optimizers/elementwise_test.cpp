@@ -28,7 +28,7 @@ std::shared_ptr<const Optimizer> named(const char* name) {
 }
 
 Elementwise last_kernel(const std::vector<Task>& tasks) {
-  return std::get<Elementwise>(tasks.back().back().kernels.back().shape);
+  return std::get<Elementwise>(tasks.back().pieces.back().kernels.back().shape);
 }
 
 TEST(Optimizers, AreEntriesOfARegistry) {
@@ -63,7 +63,7 @@ TEST(Optimizers, TasksOverlap) {
   const auto piece = [](const char* name, bool exchanges) {
     return Piece{name, {}, exchanges ? std::optional<Exchange>(Exchange{}) : std::nullopt};
   };
-  const std::vector<Task> tasks(3, {piece("a", true), piece("b", true), piece("c", false)});
+  const std::vector<Task> tasks(3, Task{{piece("a", true), piece("b", true), piece("c", false)}});
   std::string order;
   for (const Ordered& each : in_order(tasks)) {
     order += each.piece->name + std::to_string(each.task) + ":" + std::to_string(each.exchanged) + " ";
