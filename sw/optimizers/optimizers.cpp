@@ -11,7 +11,10 @@ namespace weft::optimizers {
 /// Weft's own, in the order in which messages list them: for each NAME, NAME_method() of the optimizer's own file.
 #define WEFT_OPTIMIZERS(EACH) \
   EACH(adamw)                 \
+  EACH(sgd)                   \
   EACH(muon)                  \
+  EACH(shampoo)               \
+  EACH(soap)                  \
   EACH(none)
 
 #define WEFT_DECLARE(NAME) Method NAME##_method();

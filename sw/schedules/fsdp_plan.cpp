@@ -16,7 +16,7 @@ namespace {
 
 using models::UnitKind;
 
-/// What ranks share. Of all of them the first is planned: where shares differ, it has the largest.
+/// What ranks share.
 optimizers::Holding holding_of(const FsdpConfig& config, const models::Transformer& model, int shards, int copies) {
   optimizers::Holding holding;
   const auto add = [&](UnitKind kind) {
@@ -43,6 +43,26 @@ optimizers::Holding holding_of(const FsdpConfig& config, const models::Transform
   holding.ranks = shards > 1 ? shards : copies;
   holding.share = (models::total_parameters(model) + shards - 1) / shards;
   return holding;
+}
+
+/// The rank that has most to do, where each has what it owns: all are planned like this one, for whom all wait.
+std::int64_t busiest(const optimizers::Optimizer& optimizer, optimizers::Problem problem) {
+  optimizers::Holding& holding = problem.holdings.front();
+  if (holding.sharing != optimizers::Sharing::kWhole) return 0;
+  std::int64_t most = -1;
+  std::int64_t found = 0;
+  for (holding.place = 0; holding.place < holding.ranks; ++holding.place) {
+    std::int64_t operations = 0;
+    for (const optimizers::Task& task : optimizer.update(problem, 0)) {
+      for (const optimizers::Piece& piece : task.pieces) {
+        for (const models::Kernel& kernel : piece.kernels) operations += models::flops(kernel);
+      }
+    }
+    if (operations <= most) continue;
+    most = operations;
+    found = holding.place;
+  }
+  return found;
 }
 
 void append(std::vector<PlannedKernel>& to, const std::vector<models::Kernel>& kernels,
@@ -99,9 +119,10 @@ std::vector<PlannedKernel> PlannedUpdate::kernels() const {
 void FsdpPlan::plan_updates(const FsdpConfig& config, const accelerator::ComputeConfig& compute, int shards,
                             int copies) {
   const std::shared_ptr<const optimizers::Optimizer> optimizer = optimizers::optimizer_of(config.optimizer);
-  const optimizers::Problem problem{
+  optimizers::Problem problem{
       {holding_of(config, model, shards, copies)}, config.fusion, static_cast<int>(size_of(config.parameter_type))};
   optimizer->check(problem);
+  problem.holdings.front().place = busiest(*optimizer, problem);
   kept = optimizer->kept(problem);
   streamed_bytes = optimizer->streamed_bytes();
   const std::int64_t period = std::min<std::int64_t>(optimizer->period(), config.steps);

@@ -78,7 +78,7 @@ void Offload::place_moments(std::uint64_t bytes) {
       (static_cast<std::uint64_t>(config_.offload.piece.count()) + kAlignment - 1) / kAlignment * kAlignment, bytes);
   pieces_ = (bytes + piece_ - 1) / piece_;
   moment_buffers_ = rank_.memory.allocate("moments on their way", kMomentBuffers * piece_);
-  moments_ = rank_.remote.base + rank_.remote.own.allocate("two moments in 32 bits in remote memory", bytes);
+  moments_ = rank_.remote.base + rank_.remote.own.allocate(plan_.kept.state.front().first + " in remote memory", bytes);
   remote_bytes_ += bytes;
   firmware::Processor& processor = *rank_.processor;
   moments_stored_ = &processor.create_completion_queue("stores of moments");

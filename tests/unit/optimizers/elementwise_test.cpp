@@ -15,13 +15,13 @@ using models::Elementwise;
 using models::Fusion;
 
 /// Of 8 ranks that share 1000 elements.
-Problem problem_of(Sharing sharing, Fusion fusion = Fusion::kFused) {
+Problem thousand(Sharing sharing, Fusion fusion = Fusion::kFused) {
   Holding holding{"", {{"w", 20, 30, 1, true}, {"norm", 400, 1, 1}}, sharing, 8, 0, 0};
   holding.share = sharing == Sharing::kWhole ? holding.elements() : share_of(holding.elements(), 8);
   return {{holding}, fusion, 2};
 }
 
-std::shared_ptr<const Optimizer> named(const char* name) {
+std::shared_ptr<const Optimizer> elementwise(const char* name) {
   Choice choice;
   choice.name = name;
   return optimizer_of(choice);
@@ -40,23 +40,24 @@ TEST(Optimizers, AreEntriesOfARegistry) {
 }
 
 TEST(Optimizers, AdamGoesThroughTheRanksShare) {
-  const std::vector<Task> fused = named("adamw")->update(problem_of(Sharing::kWhole), 0);
+  const std::vector<Task> fused = elementwise("adamw")->update(thousand(Sharing::kWhole), 0);
   EXPECT_EQ(last_kernel(fused).bytes_read, 16'000);
   EXPECT_EQ(last_kernel(fused).bytes_written, 12'000);
-  const Elementwise eager = last_kernel(named("adamw")->update(problem_of(Sharing::kWhole, Fusion::kEager), 0));
+  const Elementwise eager = last_kernel(elementwise("adamw")->update(thousand(Sharing::kWhole, Fusion::kEager), 0));
   EXPECT_EQ(eager.bytes_read + eager.bytes_written, 80'000);
   EXPECT_EQ(eager.launches, 8);
   // What is compiled block by block has the optimizer of PyTorch.
-  EXPECT_EQ(last_kernel(named("adamw")->update(problem_of(Sharing::kWhole, Fusion::kCompiledBlocks), 0)).launches, 8);
+  EXPECT_EQ(last_kernel(elementwise("adamw")->update(thousand(Sharing::kWhole, Fusion::kCompiledBlocks), 0)).launches,
+            8);
   for (const Sharing sharing : {Sharing::kShards, Sharing::kFlat, Sharing::kGiven}) {
-    EXPECT_EQ(last_kernel(named("adamw")->update(problem_of(sharing), 0)).bytes_read, 2000);
-    EXPECT_EQ(named("adamw")->kept(problem_of(sharing)).state_bytes(), 8 * 125);
+    EXPECT_EQ(last_kernel(elementwise("adamw")->update(thousand(sharing), 0)).bytes_read, 2000);
+    EXPECT_EQ(elementwise("adamw")->kept(thousand(sharing)).state_bytes(), 8 * 125);
   }
 }
 
 TEST(Optimizers, NoneKeepsTheMomentsAndUpdatesNothing) {
-  EXPECT_TRUE(named("none")->update(problem_of(Sharing::kWhole), 0).empty());
-  EXPECT_EQ(named("none")->kept(problem_of(Sharing::kWhole)).state_bytes(), 8000);
+  EXPECT_TRUE(elementwise("none")->update(thousand(Sharing::kWhole), 0).empty());
+  EXPECT_EQ(elementwise("none")->kept(thousand(Sharing::kWhole)).state_bytes(), 8000);
 }
 
 TEST(Optimizers, TasksOverlap) {
