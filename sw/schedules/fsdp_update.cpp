@@ -43,17 +43,21 @@ void Fsdp::allocate_exchanges(Member& member) {
   member.exchange_kernel = std::make_unique<CollectiveKernel>(member.rank, on_host, "a collective's kernel");
   member.exchanges = &member.rank.processor->create_completion_queue("what the optimizer exchanges");
   std::int64_t most = 0;
+  bool in_place = true;
+  std::size_t count = 0;
   for (const PlannedUpdate& update : plan_.updates) {
+    count = std::max(count, update.exchanges());
     for (const PlannedPiece& piece : update.pieces) {
       if (!piece.exchange) continue;
+      in_place = in_place && piece.exchange->what == dimensions::Operation::kAllgather;
       optimizer_group(member).check(piece.exchange->what);
       most = std::max(most, piece.exchange->bytes);
     }
   }
   const auto bytes = static_cast<std::uint64_t>(most);
-  for (std::size_t i = 0; i < kExchangeBuffers; ++i) {
+  for (std::size_t i = 0; i < std::min(count, kExchangeBuffers); ++i) {
     const std::uint64_t in = allocate(member, "what the optimizer exchanges", bytes);
-    member.exchange_buffers.emplace_back(in, allocate(member, "what the optimizer exchanges", bytes));
+    member.exchange_buffers.emplace_back(in, in_place ? in : allocate(member, "what the optimizer exchanges", bytes));
   }
 }
 
@@ -89,7 +93,7 @@ Task Fsdp::exchange(Member& member) {
 
 Task Fsdp::exchange(Member& member, const PlannedPiece& piece, std::uint64_t number) {
   const auto bytes = static_cast<std::uint64_t>(piece.exchange->bytes);
-  const auto [input, output] = member.exchange_buffers[number % kExchangeBuffers];
+  const auto [input, output] = member.exchange_buffers[number % member.exchange_buffers.size()];
   Communicator& group = optimizer_group(member);
   const int place = shards_ > 1 ? member.shard : member.copy;
   const std::uint64_t seed = exchange_seed(number);

@@ -2,8 +2,11 @@
 // Optimizers at the end of FSDP steps on whole machines: what they exchange, what they keep, how long they take.
 #include <gtest/gtest.h>
 
-#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "platforms/machine/machine.h"
 #include "sw/schedules/fsdp.h"
@@ -73,14 +76,12 @@ std::uint64_t memory_of(const FsdpResult& result, const std::string& what) {
 
 /// Shards of all 8 ranks, of 4 in two copies, and whole parameters on all. A dropped or misplaced part would be wrong.
 TEST(FsdpOptimizers, ExchangeWhatOthersHaveForThem) {
-  for (const int shards : {0, 4, 1}) {
-    for (const char* optimizer : {"muon", "shampoo", "soap", "sgd"}) {
-      const FsdpResult result = updated(two_nodes(), nano_with(optimizer, shards));
-      EXPECT_EQ(result.wrong, 0) << optimizer << " in " << shards;
-      const Time parts = result.compute + result.exposed_allgather + result.exposed_reduce_scatter +
-                         result.exposed_all_reduce + result.exposed_optimizer + result.exposed_offload + result.other;
-      EXPECT_EQ(parts, result.steps.back());
-    }
+  for (const auto& [optimizer, shards] : {std::pair("muon", 0), {"muon", 4}, {"muon", 1}, {"shampoo", 1}}) {
+    const FsdpResult result = updated(two_nodes(), nano_with(optimizer, shards));
+    EXPECT_EQ(result.wrong, 0) << optimizer << " in " << shards;
+    const Time parts = result.compute + result.exposed_allgather + result.exposed_reduce_scatter +
+                       result.exposed_all_reduce + result.exposed_optimizer + result.exposed_offload + result.other;
+    EXPECT_EQ(parts, result.steps.back());
   }
 }
 
@@ -102,44 +103,49 @@ TEST(FsdpOptimizers, CheckWhatIsExchanged) {
   EXPECT_EQ(check::compare_parts(store, ElementType::kBf16, 8192, 4096, 7, 2, 4), 1);
 }
 
-/// nano: 4 blocks of 7 matrices, whose shapes are 4; 8 ranks take a shape's matrices at once.
+/// nano: 4 blocks of 7 matrices of 4 shapes, two of which have 8; 8 ranks take up to 8 matrices at once.
 TEST(FsdpOptimizers, MuonHasAnAllToAllThereAndBackForEachBatch) {
-  const FsdpResult result = updated(two_nodes(), nano_with("muon"));
+  MachineConfig machine = two_nodes();
+  machine.data = false;
+  const FsdpResult result = updated(machine, nano_with("muon"));
   std::int64_t exchanges = 0;
   for (const auto& [what, row] : result.of_first.sums()) {
     if (what.operation == "all_to_all") exchanges += row.count;
   }
-  Machine machine(two_nodes());
-  const FsdpConfig config = nano_with("muon");
-  const Fsdp fsdp(machine.ranks(), config, two_nodes().collectives, two_nodes().accelerator.array.compute);
-  EXPECT_EQ(exchanges, static_cast<std::int64_t>(2 * fsdp.plan().update(0).exchanges()));
-  EXPECT_GE(fsdp.plan().update(0).exchanges(), 2 * 2U);
-  test::fresh_kernel();
+  const schedules::FsdpPlan plan(nano_with("muon"), machine.accelerator.array.compute, 8);
+  EXPECT_EQ(exchanges, static_cast<std::int64_t>(2 * plan.update(0).exchanges()));
+  EXPECT_EQ(plan.update(0).exchanges(), 2 * 4U);
   EXPECT_GT(result.exposed_optimizer, Time());
-  EXPECT_EQ(updated(two_nodes(), nano_with("adamw")).exposed_optimizer, Time());
-  EXPECT_GT(result.steps.back(), updated(two_nodes(), nano_with("adamw")).steps.back());
+  EXPECT_EQ(memory_of(result, "momentum of matrices in 32 bits") +
+                memory_of(result, "two moments of other parameters in 32 bits"),
+            static_cast<std::uint64_t>(plan.kept.state_bytes()));
+  const FsdpResult adamw = updated(machine, nano_with("adamw"));
+  EXPECT_EQ(adamw.exposed_optimizer, Time());
+  EXPECT_GT(result.steps.back(), adamw.steps.back());
 }
 
 TEST(FsdpOptimizers, KeepWhatTheySay) {
-  const FsdpResult adamw = updated(two_nodes(), nano_with("adamw"));
-  const FsdpResult sgd = updated(two_nodes(), nano_with("sgd"));
-  const FsdpResult muon = updated(two_nodes(), nano_with("muon"));
-  const std::uint64_t moments = memory_of(adamw, "two moments in 32 bits");
-  EXPECT_EQ(moments, 2 * memory_of(adamw, "shards of parameters in 32 bits"));
-  EXPECT_EQ(memory_of(sgd, "momentum in 32 bits"), moments / 2);
-  EXPECT_EQ(memory_of(muon, "two moments in 32 bits"), 0U);
-  const std::uint64_t matrices = memory_of(muon, "momentum of matrices in 32 bits");
+  const auto kept = [](const char* optimizer) {
+    return schedules::FsdpPlan(nano_with(optimizer), accelerator::ComputeConfig(), 8).kept;
+  };
+  const std::int64_t parameters = kept("adamw").masters;
+  EXPECT_EQ(kept("adamw").state_bytes(), 8 * parameters);
+  EXPECT_EQ(kept("none").state_bytes(), 8 * parameters);
+  EXPECT_EQ(kept("sgd").state_bytes(), 4 * parameters);
+  const auto muon = kept("muon").state;
+  ASSERT_EQ(muon.size(), 2U);
   // Rounded up for each of them.
-  EXPECT_NEAR(static_cast<double>(2 * matrices + memory_of(muon, "two moments of other parameters in 32 bits")),
-              static_cast<double>(moments), 64);
-  EXPECT_EQ(memory_of(updated(two_nodes(), nano_with("none")), "two moments in 32 bits"), moments);
-  EXPECT_GT(memory_of(updated(two_nodes(), nano_with("shampoo")), "factors and inverse roots in 32 bits"), 0U);
+  EXPECT_NEAR(static_cast<double>(2 * muon[0].second + muon[1].second), static_cast<double>(8 * parameters), 64);
+  EXPECT_GT(kept("shampoo").state_bytes(), 8 * parameters);
+  EXPECT_EQ(kept("shampoo").state_bytes(), kept("soap").state_bytes());
 }
 
 TEST(FsdpOptimizers, RenewRootsInTheirInterval) {
   FsdpConfig config = nano_with("soap");
   config.steps = 12;
-  const std::vector<Time> steps = updated(two_nodes(), config).steps;
+  MachineConfig machine = two_nodes();
+  machine.data = false;
+  const std::vector<Time> steps = updated(machine, config).steps;
   ASSERT_EQ(steps.size(), 12U);
   // Steps 0 and 10 of an interval of 10.
   for (const std::size_t step : {1, 5, 9, 11}) EXPECT_LT(steps[step], steps[10]) << step;

@@ -77,6 +77,19 @@ TEST(WorkloadOptimizers, MuonOwnsExpertsWhereTheyLieAndSharesOutTheRest) {
   EXPECT_LT(update_sums(config).of(Purpose::kOptimizer).bytes, gathered + 8 * 4);
 }
 
+/// NVIDIA, "Advancing Emerging Optimizers for Accelerated LLM Training with NVIDIA Megatron": Kimi K2 on 256 GB300 has
+/// 1,029 TFLOPS of the model and 51 of Newton-Schulz, by Megatron-Bridge's recipe in steps of 2,048 sequences of 4,096.
+TEST(WorkloadOptimizers, KimiK2IsAsManyOperationsAsPublished) {
+  const WorkloadConfig config = step_of("kimi-k2", "ep=64,dp=64,pp=4", "muon");
+  const double step = static_cast<double>(models::megatron_flops_per_token(config.model, 4096)) * 2048 * 4096 / 256;
+  double operations = 0;
+  // Some of each stage, as owners have more or less.
+  for (std::int64_t rank = 3; rank < 256; rank += 16) {
+    operations += static_cast<double>(update_sums(config, rank).optimizer_operations) / 16;
+  }
+  EXPECT_NEAR(operations / step, 51.0 / 1029, 0.04 * 51 / 1029);
+}
+
 TEST(WorkloadOptimizers, AdamWIsOneNode) {
   EXPECT_EQ(update_nodes(step_of("llama3-8b", "dp=4", "adamw")), std::vector<std::string>{"optimizer"});
   EXPECT_EQ(update_sums(step_of("llama3-8b", "dp=4", "adamw")).optimizer_operations, 0);
