@@ -2,6 +2,7 @@
 // The registry, the order of tasks, and optimizers that go through parameters element by element.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -37,6 +38,40 @@ TEST(Optimizers, AreEntriesOfARegistry) {
   choice.name = "adam";
   EXPECT_THROW(static_cast<void>(optimizer_of(choice)), ConfigError);
   EXPECT_THROW(provide({.name = "mine", .doc = "", .make = nullptr}), std::invalid_argument);
+}
+
+struct LionConfig {
+  int passes = 3;
+  template <typename Visitor>
+  void fields(Visitor&& visit) {
+    visit("passes", passes, "Times that it goes through the parameters", Range{1, 10});
+  }
+};
+
+class Lion final : public Optimizer {
+ public:
+  explicit Lion(LionConfig config) : config_(config) {}
+  [[nodiscard]] std::vector<Task> update(const Problem& problem, std::int64_t /*step*/) const override {
+    const std::int64_t bytes = config_.passes * problem.share();
+    return {Task{{{"lion", {{"lion", Elementwise{bytes, bytes, 1}}}, {}}}}};
+  }
+  [[nodiscard]] Kept kept(const Problem& problem) const override { return {problem.share(), {}}; }
+
+ private:
+  LionConfig config_;
+};
+
+TEST(Optimizers, CanBeAUsersOwn) {
+  provide({.name = "my-lion",
+           .doc = "a sign",
+           .config = LionConfig(),
+           .config_doc = "workload.optimizer my-lion",
+           .make = [](const AnyConfig& config) { return std::make_unique<Lion>(config.as<LionConfig>()); }});
+  EXPECT_EQ(last_kernel(elementwise("my-lion")->update(thousand(Sharing::kWhole), 0)).bytes_read, 3000);
+  Choice choice;
+  EXPECT_NE(std::find_if(choice.own.begin(), choice.own.end(),
+                         [](const Section& section) { return section.key == "my_lion"; }),
+            choice.own.end());
 }
 
 TEST(Optimizers, AdamGoesThroughTheRanksShare) {
