@@ -20,6 +20,7 @@
 #include "platforms/machine/find_accelerator.h"
 #include "platforms/results/format.h"
 #include "sw/models/named_model.h"
+#include "sw/optimizers/optimizer.h"
 #include "sw/workloads/options.h"
 #include "sw/workloads/workload.h"
 #include "traces/chakra/ranks.h"
@@ -62,6 +63,7 @@ struct WorkloadOptions {
   std::string expert_load = "balanced";
   double expert_skew = 1;
   std::int64_t expert_seed = 1;
+  std::string optimizer = optimizers::MethodName().text();
   bool distributed_optimizer = false;
   std::optional<int> prefetch;
   int steps = 1;
@@ -132,6 +134,7 @@ WorkloadConfig read_config(const WorkloadOptions& options) {
   step.expert_load = value_of<workloads::LoadKind>(options.expert_load);
   step.expert_skew = options.expert_skew;
   step.expert_seed = options.expert_seed;
+  step.optimizer.name = optimizers::MethodName(options.optimizer);
   step.distributed_optimizer = options.distributed_optimizer;
   step.prefetch = options.prefetch.value_or(step.prefetch);
   step.steps = options.steps;
@@ -225,6 +228,7 @@ ordered_json to_json(const WorkloadOptions& options, const TransformerWorkload& 
     }
     each.push_back({{"nodes", rank.nodes},
                     {"operations", rank.operations},
+                    {"optimizer_operations", rank.optimizer_operations},
                     {"communication", communication},
                     {"parameters", rank.parameters},
                     {"state_bytes", rank.state_bytes},
@@ -262,6 +266,7 @@ ordered_json to_json(const WorkloadOptions& options, const TransformerWorkload& 
                        {"expert_skew", config.load.skew},
                        {"expert_seed", config.load.seed},
                        {"busiest_expert_rank", config.busiest_rank()},
+                       {"optimizer", config.optimizer.name.text()},
                        {"distributed_optimizer", config.distributed_optimizer},
                        {"steps", config.steps},
                        {"accelerator", nullptr},
@@ -395,6 +400,9 @@ Command workload_command(const Arguments& parent) {
   app.add_option("--expert-seed", options->expert_seed, "What is drawn for --expert-load")
       .shows_default()
       .check(Within(std::int64_t{0}, kMost));
+  app.add_option("--optimizer", options->optimizer, "What updates parameters at the end of a step")
+      .shows_default()
+      .check(OneOf(optimizers::methods().names()));
   app.add_flag(
       "--distributed-optimizer", options->distributed_optimizer,
       "Ranks with the same parameters share out gradients' sums and the optimizer (ZeRO stage 1), as Megatron's "

@@ -41,6 +41,7 @@ ordered_json to_json(const FsdpResult& result, const Speed& speed) {
                           {"exposed_allgather", to_us(result.exposed_allgather)},
                           {"exposed_reduce_scatter", to_us(result.exposed_reduce_scatter)},
                           {"exposed_all_reduce", to_us(result.exposed_all_reduce)},
+                          {"exposed_optimizer", to_us(result.exposed_optimizer)},
                           {"exposed_offload", to_us(result.exposed_offload)},
                           {"other", to_us(result.other)}};
   json["wrong"] = nullptr;
@@ -67,6 +68,7 @@ std::string to_text(const FsdpResult& result, const Speed& speed) {
   row("  exposed allgather", part(result.exposed_allgather));
   row("  exposed reduce-scatter", part(result.exposed_reduce_scatter));
   if (result.copies > 1) row("  exposed all-reduce", part(result.exposed_all_reduce));
+  if (result.exposed_optimizer > Time()) row("  exposed optimizer", part(result.exposed_optimizer));
   if (result.remote_bytes > 0) row("  exposed offload", part(result.exposed_offload));
   row("  other", part(result.other));
   row("tokens/s per GPU", fmt::format("{:>10.0f}", speed.tokens_per_s));
@@ -212,7 +214,7 @@ class FsdpJob final : public Job {
 };
 
 std::uint64_t FsdpJob::digest_of(const FsdpConfig& config, const accelerator::ComputeConfig& compute) const {
-  const schedules::FsdpPlan plan(config, compute, shards());
+  const schedules::FsdpPlan plan(config, compute, shards(), fsdp_->result().copies);
   KernelDigest digest;
   for (const schedules::Stage& stage : plan.stages) {
     digest.add(stage.kernels);
@@ -228,7 +230,12 @@ std::uint64_t FsdpJob::digest_of(const FsdpConfig& config, const accelerator::Co
     digest.add(scatter.elements);
     digest.add(scatter.sums);
   }
-  digest.add(plan.optimizer);
+  for (const schedules::PlannedUpdate& update : plan.updates) {
+    for (const schedules::PlannedPiece& piece : update.pieces) {
+      digest.add(piece.kernels);
+      if (piece.exchange) digest.add(static_cast<std::uint64_t>(piece.exchange->bytes));
+    }
+  }
   digest.add(plan.scaling);
   for (const std::uint64_t bytes : plan.activations) digest.add(bytes);
   for (const std::uint64_t value :
@@ -247,6 +254,10 @@ std::vector<IdleFields> FsdpJob::idle() const {
   }
   if (!config_.offload.optimizer) {
     idle.push_back({path + ".offload.piece", {}, path + ".offload.optimizer is false", false, {}});
+  }
+  for (const Section& section : config_.optimizer.own) {
+    if (section.name == config_.optimizer.name.text()) continue;
+    idle.push_back({path + "." + section.key, {}, path + ".optimizer is " + config_.optimizer.name.text(), false, {}});
   }
   if (shards() == 1) {
     for (const char* field : {".forward_prefetch", ".backward_prefetch", ".limit_all_gathers"}) {

@@ -153,6 +153,7 @@ class GraphJob final : public Job {
       const Speed speed = speed_of(*last);
       json["step_time_us"] = speed.step_s * 1e6;
       json.update(to_json(speed));
+      json["optimizer_tflops_per_gpu"] = optimizer_tflops(speed);
       const workloads::RankSums& rank = largest();
       json["accelerator_memory_bytes"] = {{"parameters, gradients and optimizer", rank.state_bytes},
                                           {"gathered parameters", rank.gathered_bytes},
@@ -187,6 +188,9 @@ class GraphJob final : public Job {
       row("step time", number(short_time(*last / step_->config.steps)));
       row("tokens/s per GPU", fmt::format("{:>12.0f}", speed.tokens_per_s));
       row("TFLOPS per GPU", fmt::format("{:>12.1f}", speed.tflops));
+      if (optimizer_tflops(speed) > 0) {
+        row("  of the optimizer", fmt::format("{:>12.1f}  besides", optimizer_tflops(speed)));
+      }
       row("MFU", fmt::format("{:>10.1f} %", speed.mfu * 100));
       if (step_->config.load.kind != workloads::LoadKind::kBalanced) {
         row("busiest expert rank",
@@ -232,6 +236,13 @@ class GraphJob final : public Job {
     return weft::platforms::speed_of(span / config.steps, tokens,
                                      models::convention_flops_per_token(config.model, config.sequence, false),
                                      share_->config());
+  }
+  /// Of operations that TFLOPS do not count.
+  [[nodiscard]] double optimizer_tflops(const Speed& speed) const {
+    double operations = 0;
+    for (const workloads::RankSums& rank : step_->ranks) operations += static_cast<double>(rank.optimizer_operations);
+    const double seconds = speed.step_s * step_->config.steps * static_cast<double>(step_->ranks.size());
+    return seconds > 0 ? operations / seconds * 1e-12 : 0;
   }
   /// Of a core array, the mean over ranks.
   [[nodiscard]] Time busy() const {
@@ -287,6 +298,10 @@ std::vector<IdleFields> GraphJob::idle() const {
       "fsdp of workload.parallel is 1 and workload.distributed_optimizer is false");
   const bool is_even = config.load.kind == workloads::LoadKind::kBalanced;
   for (const char* field : {"expert_skew", "expert_seed"}) add(is_even, field, "workload.expert_load is balanced");
+  for (const Section& section : config.optimizer.own) {
+    add(section.name != config.optimizer.name.text(), section.key.c_str(),
+        "workload.optimizer is " + config.optimizer.name.text());
+  }
   add(config.fusion == models::Fusion::kFused, "code", "workload.fusion is fused");
   return idle;
 }

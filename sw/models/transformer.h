@@ -300,9 +300,6 @@ struct StepShape {
 /// first, then for each product the gradient of its input and that of its weight.
 std::vector<Kernel> forward_kernels(const Transformer& model, UnitKind kind, const StepShape& shape);
 std::vector<Kernel> backward_kernels(const Transformer& model, UnitKind kind, const StepShape& shape);
-/// Gradient norm, clipping and AdamW on a rank's `parameters` with 32-bit parameters, gradients and two moments; eager
-/// as PyTorch's default for GPUs, operator by operator over lists of tensors.
-std::vector<Kernel> optimizer_kernels(std::int64_t parameters, Fusion fusion);
 
 /// Floating-point operations of all kernels of a step of one micro-batch, with or without those of recomputation.
 std::int64_t step_flops(const Transformer& model, const StepShape& shape, bool with_recompute);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of a step: embedding, head, norms, what is computed again, and the optimizer.
+// The kernels of a step: embedding, head, norms and what is computed again.
 #include <variant>
 
 #include "sw/models/kernel_list.h"
@@ -195,17 +195,6 @@ std::vector<Kernel> backward_kernels(const Transformer& model, UnitKind kind, co
       break;
   }
   return list.take();
-}
-
-std::vector<Kernel> optimizer_kernels(std::int64_t parameters, Fusion fusion) {
-  constexpr std::int64_t kFp32 = 4;
-  const std::int64_t bytes = parameters * kFp32;
-  // Fused: parameter, gradient and both moments in; all but the gradient out. Eager: decay of the parameter, the first
-  // moment's mean, the second's decay and sum, its root, two corrections of that, and the step.
-  const Elementwise adam = fusion == Fusion::kFused
-                               ? Elementwise{4 * bytes, 3 * bytes, 1}
-                               : Elementwise{(1 + 2 + 1 + 2 + 1 + 1 + 1 + 3) * bytes, 8 * bytes, 8};
-  return {{"grad_norm", Elementwise{bytes, 0, 1}}, {"grad_clip", Elementwise{bytes, bytes, 1}}, {"adam", adam}};
 }
 
 }  // namespace weft::models

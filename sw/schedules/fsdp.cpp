@@ -43,9 +43,10 @@ Fsdp::Fsdp(std::vector<Rank*> ranks, const FsdpConfig& config, const Communicato
            const accelerator::ComputeConfig& compute)
     : ranks_(std::move(ranks)),
       config_(config),
+      collectives_(collectives),
       shards_(shards_of(config, ranks_.size())),
       copies_(static_cast<int>(ranks_.size()) / shards_),
-      plan_(config, compute, shards_) {
+      plan_(config, compute, shards_, copies_) {
   work_until_.push_back(0);
   for (const double work : work_of_stages(plan_)) work_until_.push_back(work_until_.back() + work);
   flops_per_token_ = models::convention_flops_per_token(plan_.model, config.sequence, false);
@@ -83,9 +84,12 @@ void Fsdp::allocate_state(Member& member) {
   const std::uint64_t largest = std::max(plan_.root_elements, plan_.block_elements);
   const auto shards = static_cast<std::uint64_t>(shards_);
   const std::uint64_t shard = (static_cast<std::uint64_t>(plan_.parameters()) + shards - 1) / shards;
-  const bool keeps_moments = !config_.offload.optimizer || plan_.optimizer.empty();
+  const bool keeps_state = !config_.offload.optimizer || plan_.updates.front().pieces.empty();
   allocate(member, "shards of parameters in 32 bits", 4 * shard);
-  if (keeps_moments) allocate(member, "two moments in 32 bits", 8 * shard);
+  if (keeps_state) {
+    for (const auto& [what, bytes] : plan_.kept.state) allocate(member, what, static_cast<std::uint64_t>(bytes));
+  }
+  allocate_exchanges(member);
   member.gather_buffers.push_back(allocate(member, "the gathered root unit", plan_.root_elements * parameter_bytes));
   for (int b = 0; b < plan_.block_buffers; ++b) {
     member.gather_buffers.push_back(allocate(member, "a gathered block", plan_.block_gathered_bytes));
@@ -159,6 +163,7 @@ void Fsdp::record(Probe& probe, int ranks) {
     member.drawing->add_row(FsdpDrawing::kGathers, "allgather");
     member.drawing->add_row(FsdpDrawing::kScatters, shards_ > 1 ? "reduce-scatter" : "all-reduce");
     if (replicates()) member.drawing->add_row(FsdpDrawing::kCopies, "all-reduce");
+    if (exchanges()) member.drawing->add_row(FsdpDrawing::kExchanges, "optimizer");
     if (member.offload) member.offload->record(probe, member.drawing->process());
   }
 }
@@ -177,6 +182,7 @@ void Fsdp::start() {
       processor.spawn(name + " communication", 1, communicate(*member, true, true));
     }
     if (replicates()) processor.spawn(name + " all-reduce", 2, replicate(*member));
+    if (exchanges()) processor.spawn(name + " optimizer", 1, exchange(*member));
     if (member->offload) member->offload->start(name);
   }
 }
@@ -224,11 +230,7 @@ Task Fsdp::compute(Member& member) {
     }
     accelerator.wait(kComputeStream, replicates() ? kReduced : kScattered,
                      scatters_.reached_before(scatter_of(number + 1, 0)));
-    if (member.offload && member.offload->optimises()) {
-      member.offload->optimise(number, [&](const PlannedKernel& kernel) { enqueue(member, kComputeStream, kernel); });
-    } else {
-      enqueue(member, kComputeStream, plan_.optimizer);
-    }
+    update(member, number);
     enqueue(member, kComputeStream, plan_.scaling);
     member.computing.to = stage_of(number + 1, 0) - 1;
     accelerator.notify(kComputeStream, member.progress, member.computing.to + 1);
@@ -254,6 +256,7 @@ Task Fsdp::watch(Member& member) {
       member.waited_gather = member.rank.accelerator.waited(kGathered);
       member.waited_scatter = member.rank.accelerator.waited(kScattered);
       member.waited_copies = member.rank.accelerator.waited(kReduced);
+      member.waited_optimizer = member.rank.accelerator.waited(kExchanged);
       if (member.offload) member.waited_offload = member.offload->waited();
     }
   }

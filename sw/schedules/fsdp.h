@@ -25,6 +25,7 @@ struct FsdpResult {
   Time exposed_allgather;       ///< the compute stream stood waiting for parameters
   Time exposed_reduce_scatter;  ///< the compute stream stood waiting for gradients or their buffers
   Time exposed_all_reduce;      ///< the compute stream stood waiting for the other copies' gradients
+  Time exposed_optimizer;       ///< the compute stream stood waiting for collectives of the optimizer
   Time exposed_offload;         ///< the compute stream stood waiting for remote memory
   Time other;                   ///< the rest
   std::int64_t tokens_per_rank_step = 0;
@@ -103,6 +104,15 @@ class Fsdp {
   firmware::Task scatter(Member& member, int step, int index);
   firmware::Task replicate(Member& member);
   firmware::Task all_reduce(Member& member, int step, int index);
+  /// The optimizer's kernels; where it has collectives between them, exchange() does those.
+  void update(Member& member, int step);
+  firmware::Task exchange(Member& member);
+  firmware::Task exchange(Member& member, const PlannedPiece& piece, std::uint64_t number);
+  [[nodiscard]] bool exchanges() const;
+  /// Of the steps before one.
+  [[nodiscard]] std::uint64_t exchanges_before(int step) const;
+  void allocate_exchanges(Member& member);
+  [[nodiscard]] collectives::Communicator& optimizer_group(const Member& member) const;
   /// Whether an AllReduce follows each ReduceScatter.
   [[nodiscard]] bool replicates() const { return shards_ > 1 && copies_ > 1; }
   [[nodiscard]] collectives::Communicator& scatter_group(const Member& member) const;
@@ -128,6 +138,7 @@ class Fsdp {
 
   std::vector<firmware::Rank*> ranks_;
   FsdpConfig config_;
+  collectives::Communicator::Config collectives_;
   int shards_;  ///< of a copy
   int copies_;
   FsdpPlan plan_;

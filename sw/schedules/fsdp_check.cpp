@@ -66,6 +66,26 @@ std::int64_t compare_scattered(const memory::BackingStore& store, ElementType ty
   });
 }
 
+void fill_parts(memory::BackingStore& store, ElementType type, std::uint64_t buffer, std::uint64_t bytes,
+                std::uint64_t seed, int rank, int ranks) {
+  const std::uint64_t unit = size_of(type);
+  const std::uint64_t part = bytes / static_cast<std::uint64_t>(ranks) / unit;
+  std::vector<std::byte> data(bytes);
+  for (std::uint64_t i = 0; i < part * static_cast<std::uint64_t>(ranks); ++i) {
+    encode(type, pattern(seed, rank, i), &data[i * unit]);
+  }
+  store.write(buffer, data.data(), bytes);
+}
+
+std::int64_t compare_parts(const memory::BackingStore& store, ElementType type, std::uint64_t buffer,
+                           std::uint64_t bytes, std::uint64_t seed, int rank, int ranks) {
+  const std::uint64_t unit = size_of(type);
+  const std::uint64_t part = bytes / static_cast<std::uint64_t>(ranks) / unit;
+  const std::uint64_t first = static_cast<std::uint64_t>(rank) * part;
+  return compare(store, type, buffer, part * static_cast<std::uint64_t>(ranks) * unit,
+                 [=](std::uint64_t i) { return pattern(seed, static_cast<int>(i / part), first + i % part); });
+}
+
 std::int64_t compare_sum(const memory::BackingStore& store, ElementType type, std::uint64_t buffer, std::uint64_t bytes,
                          std::uint64_t seed, std::span<const int> members, int ranks) {
   return compare(store, type, buffer, bytes, [=](std::uint64_t i) {

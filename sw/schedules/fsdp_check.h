@@ -24,6 +24,13 @@ void fill_gradient(memory::BackingStore& store, ElementType type, std::uint64_t 
                    std::uint64_t seed, int rank, int ranks);
 std::int64_t compare_scattered(const memory::BackingStore& store, ElementType type, std::uint64_t output,
                                collectives::Extent own, std::uint64_t seed, int ranks);
+/// Puts into the buffer what rank `rank` has for each of `ranks` ranks, in equal parts.
+void fill_parts(memory::BackingStore& store, ElementType type, std::uint64_t buffer, std::uint64_t bytes,
+                std::uint64_t seed, int rank, int ranks);
+/// The buffer has what each of them had for `rank`.
+std::int64_t compare_parts(const memory::BackingStore& store, ElementType type, std::uint64_t buffer,
+                           std::uint64_t bytes, std::uint64_t seed, int rank, int ranks);
+
 /// The sum over these alone.
 std::int64_t compare_sum(const memory::BackingStore& store, ElementType type, std::uint64_t buffer, std::uint64_t bytes,
                          std::uint64_t seed, std::span<const int> members, int ranks);

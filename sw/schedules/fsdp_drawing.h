@@ -18,7 +18,7 @@ namespace weft::schedules {
 /// rank's host hears that its kernels have.
 class FsdpDrawing {
  public:
-  enum Row : std::uint8_t { kGathers, kScatters, kCopies, kRows };
+  enum Row : std::uint8_t { kGathers, kScatters, kCopies, kExchanges, kRows };
   struct Collective {
     std::string_view operation;  ///< AllGather
     const std::string& what;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "sw/schedules/collective_kernel.h"
@@ -17,7 +18,8 @@ namespace weft::schedules {
 inline constexpr std::uint32_t kGathered = 0;
 inline constexpr std::uint32_t kScattered = 1;
 inline constexpr std::uint32_t kReduced =
-    Offload::kFirstSemaphore + Offload::kSemaphores;  // AllReduces, if there are copies
+    Offload::kFirstSemaphore + Offload::kSemaphores;       // AllReduces, if there are copies
+inline constexpr std::uint32_t kExchanged = kReduced + 1;  // collectives of the optimizer, if it has some
 
 /// One rank's part.
 struct Fsdp::Member {
@@ -36,7 +38,10 @@ struct Fsdp::Member {
   CollectiveKernel gather_kernel;
   CollectiveKernel scatter_kernel;
   CollectiveKernel copies_kernel;
-  firmware::Counter stages;    ///< done since the beginning
+  std::unique_ptr<CollectiveKernel> exchange_kernel;  ///< null where the optimizer has no collectives
+  firmware::CompletionQueue* exchanges = nullptr;     ///< what can be exchanged
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> exchange_buffers;  ///< in and out
+  firmware::Counter stages;                                               ///< done since the beginning
   firmware::Counter scatters;  ///< done since the beginning, for the thread that adds up copies
   std::vector<std::uint64_t> gather_buffers;
   std::vector<std::uint64_t> scatter_buffers;
@@ -54,6 +59,7 @@ struct Fsdp::Member {
   Time waited_gather;
   Time waited_scatter;
   Time waited_copies;
+  Time waited_optimizer;
   Time waited_offload;
   Time first_wait;                       ///< of the last step, for its first parameters
   std::unique_ptr<Offload> offload;      ///< null where nothing is offloaded

@@ -16,6 +16,55 @@ namespace {
 
 using models::UnitKind;
 
+/// What ranks share.
+optimizers::Holding holding_of(const FsdpConfig& config, const models::Transformer& model, int shards, int copies) {
+  optimizers::Holding holding;
+  const auto add = [&](UnitKind kind) {
+    for (const models::Tensor& tensor : models::unit_tensors(model, kind)) {
+      const optimizers::Tensors one{tensor.name, tensor.rows, tensor.cols, 1,
+                                    models::is_block(kind) && tensor.cols > 1};
+      const auto same = std::find_if(holding.tensors.begin(), holding.tensors.end(), [&](optimizers::Tensors each) {
+        each.count = 1;
+        return each == one;
+      });
+      if (same != holding.tensors.end()) {
+        ++same->count;
+      } else {
+        holding.tensors.push_back(one);
+      }
+    }
+  };
+  add(UnitKind::kEmbedding);
+  for (std::int64_t b = 0; b < model.blocks(); ++b) add(models::block_kind(model, b));
+  add(UnitKind::kHead);
+  holding.sharing = shards == 1              ? optimizers::Sharing::kWhole
+                    : config.flat_parameters ? optimizers::Sharing::kFlat
+                                             : optimizers::Sharing::kShards;
+  holding.ranks = shards > 1 ? shards : copies;
+  holding.share = (models::total_parameters(model) + shards - 1) / shards;
+  return holding;
+}
+
+/// The rank that has most to do, where each has what it owns: all are planned like this one, for whom all wait.
+std::int64_t busiest(const optimizers::Optimizer& optimizer, optimizers::Problem problem) {
+  optimizers::Holding& holding = problem.holdings.front();
+  if (holding.sharing != optimizers::Sharing::kWhole) return 0;
+  std::int64_t most = -1;
+  std::int64_t found = 0;
+  for (holding.place = 0; holding.place < holding.ranks; ++holding.place) {
+    std::int64_t operations = 0;
+    for (const optimizers::Task& task : optimizer.update(problem, 0)) {
+      for (const optimizers::Piece& piece : task.pieces) {
+        for (const models::Kernel& kernel : piece.kernels) operations += models::flops(kernel);
+      }
+    }
+    if (operations <= most) continue;
+    most = operations;
+    found = holding.place;
+  }
+  return found;
+}
+
 void append(std::vector<PlannedKernel>& to, const std::vector<models::Kernel>& kernels,
             const accelerator::ComputeConfig& compute) {
   for (const models::Kernel& kernel : kernels) to.push_back({kernel.name.data(), kernel_work(compute, kernel)});
@@ -56,7 +105,45 @@ void check_operations(const FsdpConfig& config, const models::Transformer& model
 
 }  // namespace
 
-FsdpPlan::FsdpPlan(const FsdpConfig& config, const accelerator::ComputeConfig& compute, int shards) {
+std::size_t PlannedUpdate::exchanges() const {
+  return static_cast<std::size_t>(std::count_if(pieces.begin(), pieces.end(),
+                                                [](const PlannedPiece& piece) { return piece.exchange.has_value(); }));
+}
+
+std::vector<PlannedKernel> PlannedUpdate::kernels() const {
+  std::vector<PlannedKernel> all;
+  for (const PlannedPiece& piece : pieces) all.insert(all.end(), piece.kernels.begin(), piece.kernels.end());
+  return all;
+}
+
+void FsdpPlan::plan_updates(const FsdpConfig& config, const accelerator::ComputeConfig& compute, int shards,
+                            int copies) {
+  const std::shared_ptr<const optimizers::Optimizer> optimizer = optimizers::optimizer_of(config.optimizer);
+  optimizers::Problem problem{
+      {holding_of(config, model, shards, copies)}, config.fusion, static_cast<int>(size_of(config.parameter_type))};
+  optimizer->check(problem);
+  problem.holdings.front().place = busiest(*optimizer, problem);
+  kept = optimizer->kept(problem);
+  streamed_bytes = optimizer->streamed_bytes();
+  const std::int64_t period = std::min<std::int64_t>(optimizer->period(), config.steps);
+  std::vector<std::int64_t> planned;  // steps
+  for (std::int64_t step = 0; step < period; ++step) {
+    const std::int64_t like = optimizer->like(step);
+    const auto same = std::find(planned.begin(), planned.end(), like);
+    update_of.push_back(static_cast<std::size_t>(same - planned.begin()));
+    if (same != planned.end()) continue;
+    planned.push_back(like);
+    const std::vector<optimizers::Task> tasks = optimizer->update(problem, like);
+    PlannedUpdate update;
+    for (const optimizers::Ordered& each : optimizers::in_order(tasks)) {
+      update.pieces.push_back({each.piece->name, {}, each.exchanged, each.piece->exchange});
+      append(update.pieces.back().kernels, each.piece->kernels, compute);
+    }
+    updates.push_back(std::move(update));
+  }
+}
+
+FsdpPlan::FsdpPlan(const FsdpConfig& config, const accelerator::ComputeConfig& compute, int shards, int copies) {
   try {
     model = models::named_transformer(config.model);
   } catch (const std::exception& error) {
@@ -89,10 +176,10 @@ FsdpPlan::FsdpPlan(const FsdpConfig& config, const accelerator::ComputeConfig& c
 
   operations = models::step_flops(model, shape, true);
 
-  const auto kept = [&](UnitKind kind, const models::StepShape& of) {
+  const auto kept_by = [&](UnitKind kind, const models::StepShape& of) {
     return static_cast<std::uint64_t>(models::kept_activations(model, kind, of));
   };
-  root_activations = kept(UnitKind::kEmbedding, shape) + kept(UnitKind::kHead, shape);
+  root_activations = kept_by(UnitKind::kEmbedding, shape) + kept_by(UnitKind::kHead, shape);
   const auto shape_of = [&](std::int64_t block) {
     models::StepShape of = shape;
     of.recompute = models::recompute_of(config.recompute, block);
@@ -103,7 +190,7 @@ FsdpPlan::FsdpPlan(const FsdpConfig& config, const accelerator::ComputeConfig& c
   };
   for (std::int64_t b = 0; b < model.blocks(); ++b) {
     const UnitKind kind = models::block_kind(model, b);
-    activations.push_back(kept(kind, shape_of(b)));
+    activations.push_back(kept_by(kind, shape_of(b)));
     recomputed_activations = std::max(
         recomputed_activations, static_cast<std::uint64_t>(models::recomputed_activations(model, kind, shape_of(b))));
     block_elements = std::max(block_elements, elements_of(b));
@@ -203,8 +290,7 @@ FsdpPlan::FsdpPlan(const FsdpConfig& config, const accelerator::ComputeConfig& c
   scatter("root", root_elements, last_stage);
   int done = 0;
   for (Stage& stage : stages) done = stage.gathers_before = std::max(done, stage.gathers_before);
-  if (config.optimizer)
-    append(optimizer, models::optimizer_kernels((parameters() + shards - 1) / shards, config.fusion), compute);
+  plan_updates(config, compute, shards, copies);
   if (!shape.float8_weights) return;
   std::int64_t cast = 0;
   for (std::int64_t b = 0; b < model.blocks(); ++b) {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,6 +11,7 @@
 #include "hw/core/element.h"
 #include "hw/core/fields.h"
 #include "sw/models/transformer.h"
+#include "sw/optimizers/optimizer.h"
 #include "sw/schedules/offload_config.h"
 
 namespace weft::schedules {
@@ -37,7 +40,7 @@ struct FsdpConfig {
   ElementType reduce_type = ElementType::kFp32;
   bool flat_parameters = false;
   bool copies = true;
-  bool optimizer = true;
+  optimizers::Choice optimizer;
   OffloadConfig offload;
 
   template <typename Visitor>
@@ -78,7 +81,7 @@ struct FsdpConfig {
     visit("copies", copies,
           "Kernels around collectives: casts of shards and of their sums, copies into and out of buffers, or with flat "
           "parameters concatenation and division of gradients");
-    visit("optimizer", optimizer, "Adam on the shards at the end of a step");
+    optimizer.fields(visit);
     visit("offload", offload, "What is kept in remote memory and loaded when it is needed");
   }
 };
@@ -118,6 +121,22 @@ struct Scatter {
   std::vector<PlannedKernel> sums;  ///< prepares the shard's sums for the optimizer
 };
 
+/// A piece of the optimizer's update (optimizers::Ordered).
+struct PlannedPiece {
+  std::string name;
+  std::vector<PlannedKernel> kernels;
+  std::size_t exchanged = 0;  ///< collectives of the update that its kernels wait for
+  std::optional<optimizers::Exchange> exchange;
+};
+
+/// The update at the end of a step.
+struct PlannedUpdate {
+  std::vector<PlannedPiece> pieces;
+
+  [[nodiscard]] std::size_t exchanges() const;
+  [[nodiscard]] std::vector<PlannedKernel> kernels() const;
+};
+
 /// One training step as lists: what is computed in which order, what is gathered and scattered for it. The root unit
 /// (embedding and head) is gathered first and kept; blocks are gathered forward and, when they were freed, backward
 /// again; the last block is not freed in between. With one shard nothing is gathered, and what would be scattered is
@@ -126,7 +145,10 @@ struct FsdpPlan {
   std::vector<Stage> stages;
   std::vector<Gather> gathers;
   std::vector<Scatter> scatters;
-  std::vector<PlannedKernel> optimizer;
+  std::vector<PlannedUpdate> updates;  ///< those that differ
+  std::vector<std::size_t> update_of;  ///< of a step in the optimizer's period, which of them
+  optimizers::Kept kept;               ///< by the optimizer, on a rank
+  std::int64_t streamed_bytes = 0;     ///< of the optimizer's state for a parameter, if it can be loaded in pieces
   /// Where weights are gathered in float8: the largest values of this rank's parts of them, and how many weights there
   /// are whose largest values ranks then agree on.
   std::vector<PlannedKernel> scaling;
@@ -152,11 +174,19 @@ struct FsdpPlan {
     for (int before = 0; before < block; ++before) sum += activations_of(before, alignment);
     return sum;
   }
+  /// At the end of a step, from 0.
+  [[nodiscard]] const PlannedUpdate& update(int step) const {
+    return updates[update_of[static_cast<std::size_t>(step) % update_of.size()]];
+  }
   [[nodiscard]] int forward_stage(int block) const { return 1 + block; }
   [[nodiscard]] int backward_stage(int block) const { return static_cast<int>(stages.size()) - 2 - block; }
 
-  /// Throws ConfigError, paths below `workload`, for a model that does not exist, or that cannot be in float8.
-  FsdpPlan(const FsdpConfig& config, const accelerator::ComputeConfig& compute, int shards);
+  /// Of one of so many copies. Throws ConfigError, paths below `workload`, for a model that does not exist, or that
+  /// cannot be in float8, and for what the optimizer cannot do.
+  FsdpPlan(const FsdpConfig& config, const accelerator::ComputeConfig& compute, int shards, int copies = 1);
+
+ private:
+  void plan_updates(const FsdpConfig& config, const accelerator::ComputeConfig& compute, int shards, int copies);
 };
 
 }  // namespace weft::schedules

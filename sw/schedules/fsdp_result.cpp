@@ -66,6 +66,7 @@ FsdpResult Fsdp::result() const {
     (shards_ > 1 ? result.exposed_reduce_scatter : result.exposed_all_reduce) +=
         member->rank.accelerator.waited(kScattered) - member->waited_scatter;
     result.exposed_all_reduce += member->rank.accelerator.waited(kReduced) - member->waited_copies;
+    result.exposed_optimizer += member->rank.accelerator.waited(kExchanged) - member->waited_optimizer;
     checked = checked || member->rank.store != nullptr;
     wrong += member->wrong;
     if (!member->offload) continue;
@@ -86,9 +87,10 @@ FsdpResult Fsdp::result() const {
   result.exposed_allgather = result.exposed_allgather / ranks;
   result.exposed_reduce_scatter = result.exposed_reduce_scatter / ranks;
   result.exposed_all_reduce = result.exposed_all_reduce / ranks;
+  result.exposed_optimizer = result.exposed_optimizer / ranks;
   result.exposed_offload = result.exposed_offload / ranks;
   result.other = result.steps.back() - result.compute - result.exposed_allgather - result.exposed_reduce_scatter -
-                 result.exposed_all_reduce - result.exposed_offload;
+                 result.exposed_all_reduce - result.exposed_optimizer - result.exposed_offload;
   result.memory = memory_;
   if (checked) result.wrong = wrong;
   return result;

@@ -17,7 +17,10 @@ std::vector<double> work_of_stages(const FsdpPlan& plan) {
     add_kernels(stage.tail);
   }
   work.push_back(0);
-  add_kernels(plan.optimizer);
+  for (const PlannedPiece& piece : plan.updates.front().pieces) {
+    add_kernels(piece.kernels);
+    if (piece.exchange) work.back() += static_cast<double>(piece.exchange->bytes);
+  }
   for (const Gather& gather : plan.gathers) {
     work[static_cast<std::size_t>(gather.first_use)] += static_cast<double>(gather.bytes);
   }

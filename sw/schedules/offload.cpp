@@ -38,11 +38,19 @@ Offload::Offload(firmware::Rank& rank, const FsdpConfig& config, const FsdpPlan&
     : rank_(rank),
       config_(config),
       plan_(plan),
+      optimizer_(plan.update(0).kernels()),
       stages_(stages),
       layers_(plan.blocks()),
       pieces_stored_(*rank.processor, "a piece of moments to be stored") {
   if (config.offload.activations) place_activations();
-  if (config.offload.optimizer && !plan.optimizer.empty()) place_moments(8 * shard);
+  if (config.offload.optimizer && plan.streamed_bytes == 0) {
+    throw ConfigError("workload.offload.optimizer", "expected false with workload.optimizer " +
+                                                        config.optimizer.name.text() +
+                                                        ", whose state cannot be loaded in pieces");
+  }
+  if (config.offload.optimizer && !optimizer_.empty()) {
+    place_moments(static_cast<std::uint64_t>(plan.streamed_bytes) * shard);
+  }
 }
 
 void Offload::place_activations() {
@@ -70,7 +78,7 @@ void Offload::place_moments(std::uint64_t bytes) {
       (static_cast<std::uint64_t>(config_.offload.piece.count()) + kAlignment - 1) / kAlignment * kAlignment, bytes);
   pieces_ = (bytes + piece_ - 1) / piece_;
   moment_buffers_ = rank_.memory.allocate("moments on their way", kMomentBuffers * piece_);
-  moments_ = rank_.remote.base + rank_.remote.own.allocate("two moments in 32 bits in remote memory", bytes);
+  moments_ = rank_.remote.base + rank_.remote.own.allocate(plan_.kept.state.front().first + " in remote memory", bytes);
   remote_bytes_ += bytes;
   firmware::Processor& processor = *rank_.processor;
   moments_stored_ = &processor.create_completion_queue("stores of moments");
@@ -119,7 +127,7 @@ Offload::Place Offload::moment(std::uint64_t piece) const {
 
 PlannedKernel Offload::adam_of(std::uint64_t piece) const {
   // The last kernel of the optimiser is Adam's, bound by memory: a piece takes its share.
-  PlannedKernel kernel = plan_.optimizer.back();
+  PlannedKernel kernel = optimizer_.back();
   const auto part = [&](std::int64_t whole) {
     return static_cast<std::int64_t>(static_cast<__int128>(whole) * static_cast<std::int64_t>(moment(piece).bytes) /
                                      static_cast<std::int64_t>(moment_bytes_));

@@ -50,7 +50,7 @@ class Offload {
   /// The optimiser's kernels, those of moments piece by piece; `enqueue` feeds one to the stream.
   template <typename Enqueue>
   void optimise(int step, const Enqueue& enqueue) {
-    for (std::size_t k = 0; k + 1 < plan_.optimizer.size(); ++k) enqueue(plan_.optimizer[k]);
+    for (std::size_t k = 0; k + 1 < optimizer_.size(); ++k) enqueue(optimizer_[k]);
     for (std::uint64_t p = 0; p < pieces_; ++p) {
       before_piece(step, p);
       enqueue(adam_of(p));
@@ -99,6 +99,7 @@ class Offload {
   firmware::Rank& rank_;
   const FsdpConfig& config_;
   const FsdpPlan& plan_;
+  const std::vector<PlannedKernel> optimizer_;  ///< its kernels
   firmware::Counter& stages_;
   int layers_;
   int slots_ = 0;      ///< of activations; 0 if they stay

@@ -8,6 +8,7 @@
 
 #include "sw/models/kernels.h"
 #include "sw/models/transformer.h"
+#include "sw/optimizers/choice.h"
 #include "sw/workloads/expert_load.h"
 #include "sw/workloads/parallelism.h"
 #include "sw/workloads/pipeline.h"
@@ -52,6 +53,7 @@ struct WorkloadConfig {
   /// _functional_collectives.py). Chunks leave that to products, but for what weights' gradients are computed from.
   bool copies = false;
   ExpertLoad load;
+  optimizers::Choice optimizer;
   /// Ranks that hold the same parameters share out gradients' sums and the optimizer, and gather what it gives (ZeRO
   /// stage 1; Megatron's --use-distributed-optimizer with --overlap-grad-reduce and --overlap-param-gather).
   bool distributed_optimizer = false;

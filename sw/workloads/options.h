@@ -37,6 +37,7 @@ struct StepOptions {
   LoadKind expert_load = LoadKind::kBalanced;
   double expert_skew = 1;
   std::int64_t expert_seed = 1;
+  optimizers::Choice optimizer;
   bool distributed_optimizer = false;
   int prefetch = 1;
   int steps = 1;
@@ -89,6 +90,7 @@ struct StepOptions {
           "has 1/r^expert_skew of the first's; dirichlet: shares are drawn, with all parameters expert_skew");
     visit("expert_skew", expert_skew, "See expert_load: with zipf more is less even, with dirichlet more even");
     visit("expert_seed", expert_seed, "What is drawn for expert_load", Range{0, kMostSequences});
+    optimizer.fields(visit);
     visit("distributed_optimizer", distributed_optimizer,
           "Ranks with the same parameters share out gradients' sums and the optimizer (ZeRO stage 1), as Megatron's "
           "--use-distributed-optimizer");

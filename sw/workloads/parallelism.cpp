@@ -79,6 +79,16 @@ std::int64_t Parallelism::group_size(Members members) const {
   return size;
 }
 
+std::int64_t place_in_group(std::int64_t rank, const std::vector<Parallelism::Span>& spans) {
+  std::int64_t place = 0;
+  std::int64_t members = 1;
+  for (const Parallelism::Span& span : spans) {
+    place += rank / span.stride % span.count * members;
+    members *= span.count;
+  }
+  return place;
+}
+
 std::int64_t group_number(std::int64_t rank, const std::vector<Parallelism::Span>& spans) {
   // The farthest first: what lies within stays where it is.
   for (auto span = spans.rbegin(); span != spans.rend(); ++span) {

@@ -96,6 +96,8 @@ class Parallelism {
   std::int64_t expert_tensor_ = 0;
 };
 
+/// A rank's number among the members of its group, in the order of their ranks.
+[[nodiscard]] std::int64_t place_in_group(std::int64_t rank, const std::vector<Parallelism::Span>& spans);
 /// Which of the groups of such spans a rank is in, numbered by their lowest ranks.
 [[nodiscard]] std::int64_t group_number(std::int64_t rank, const std::vector<Parallelism::Span>& spans);
 

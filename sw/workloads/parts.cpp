@@ -346,14 +346,30 @@ UnitShare RankShare::share(const models::Transformer& local, const models::StepS
     if (tensor.name == "router") continue;
     unit.parameters.linear += tensor.elements() / (is_routed(tensor) ? config_.parallel.degree(Axis::kExpert) : 1);
   }
-  for (const models::Tensor& tensor : unit_tensors(local, kind)) {
+  add_tensors(unit, local, kind);
+  return unit;
+}
+
+void RankShare::add_tensors(UnitShare& unit, const models::Transformer& local, UnitKind kind) const {
+  const std::vector<models::Tensor> whole = unit_tensors(config_.model, kind);
+  const std::vector<models::Tensor> own = unit_tensors(local, kind);
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    const models::Tensor& tensor = own[i];
+    optimizers::Tensors one{tensor.name, tensor.rows, tensor.cols};
+    one.is_hidden = models::is_block(kind) && tensor.cols > 1;
+    // A vocabulary may not divide.
+    if (models::is_block(kind)) one.row_cuts = whole[i].rows / tensor.rows;
+    if (models::is_block(kind)) one.col_cuts = whole[i].cols / tensor.cols;
     if (is_routed(tensor)) {
       unit.parameters.experts += tensor.elements() / config_.parallel.degree(Axis::kExpert);
+      one.rows /= config_.model.experts;
+      one.count = config_.local_experts();
+      unit.expert_tensors.push_back(std::move(one));
     } else {
       unit.parameters.dense += tensor.elements();
+      unit.tensors.push_back(std::move(one));
     }
   }
-  return unit;
 }
 
 std::int64_t RankShare::repeated_activations() const {
@@ -391,11 +407,14 @@ void RankShare::add(Work& sum, const Kernel& kernel) const {
   if (config_.demand) sum.kernels.push_back(config_.demand(kernel));
 }
 
-Work RankShare::optimizer(std::int64_t parameters, std::int64_t weights) const {
+Work RankShare::work_of(const std::vector<Kernel>& kernels) const {
   Work sum;
-  for (const Kernel& kernel : models::optimizer_kernels(parameters, config_.fusion)) add(sum, kernel);
-  for (const Kernel& kernel : models::weight_cast_kernels(config_.linear, weights)) add(sum, kernel);
+  for (const Kernel& kernel : kernels) add(sum, kernel);
   return sum;
+}
+
+std::vector<Kernel> RankShare::weight_casts(std::int64_t weights) const {
+  return models::weight_cast_kernels(config_.linear, weights);
 }
 
 Work RankShare::cast(const models::Shard& shard) const {

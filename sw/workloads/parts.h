@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sw/models/shard_kernels.h"
+#include "sw/optimizers/optimizer.h"
 #include "sw/workloads/config.h"
 #include "traces/chakra/kernels.h"
 
@@ -90,6 +91,9 @@ struct UnitShare {
   std::array<Work, kParts> chunks{};
   std::array<Work, kParts> rests{};
   Parameters parameters;
+  /// The same as tensors, those of experts apart from the rest.
+  std::vector<optimizers::Tensors> tensors;
+  std::vector<optimizers::Tensors> expert_tensors;
   /// Bytes that a microbatch leaves until its backward pass (models::kept_activations).
   std::int64_t activations = 0;
   /// What the backward pass makes again.
@@ -118,8 +122,9 @@ class RankShare {
   [[nodiscard]] const UnitShare& head() const { return head_; }
   /// The most that the backward pass of a block makes again.
   [[nodiscard]] std::int64_t repeated_activations() const;
-  /// Adam on so many parameters of a rank, and the casts of so many weights.
-  [[nodiscard]] Work optimizer(std::int64_t parameters, std::int64_t weights) const;
+  [[nodiscard]] Work work_of(const std::vector<models::Kernel>& kernels) const;
+  /// The casts of so many weights that have been updated.
+  [[nodiscard]] std::vector<models::Kernel> weight_casts(std::int64_t weights) const;
   /// What is done to a shard before it is gathered.
   [[nodiscard]] Work cast(const models::Shard& shard) const;
   /// A kernel that reads so many bytes and writes them elsewhere.
@@ -140,6 +145,7 @@ class RankShare {
   [[nodiscard]] models::StepShape shape() const;
   [[nodiscard]] UnitShare share(const models::Transformer& local, const models::StepShape& shape,
                                 models::UnitKind kind) const;
+  void add_tensors(UnitShare& unit, const models::Transformer& local, models::UnitKind kind) const;
   void add(Work& sum, const models::Kernel& kernel) const;
   void add(UnitShare& unit, Part part, models::Kernel kernel) const;
 

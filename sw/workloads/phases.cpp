@@ -28,7 +28,7 @@ bool ends_step(std::string_view node) {
 
 std::vector<std::string> phases_of(std::string_view node) {
   const std::string step = "step " + std::to_string(take_number(node, " step").value_or(0) + 1);
-  if (node == "optimizer") return {step, "optimizer"};
+  if (node == "optimizer" || node.starts_with("optimizer.")) return {step, "optimizer"};
   const std::optional<int> microbatch = take_number(node, " mb");
   if (!microbatch) return {};
   std::string unit(node.substr(0, node.find_first_of(". ")));

@@ -34,7 +34,9 @@ RankStep::RankStep(const WorkloadConfig& config, const Groups& groups, std::int6
       cp_(config.parallel.degree(Axis::kContext)),
       share_(config, rank),
       emitter_(config.parallel, groups, rank, take),
-      operations_(stage_operations(pipeline_, stage_)) {}
+      operations_(stage_operations(pipeline_, stage_)),
+      optimizer_(optimizers::optimizer_of(config.optimizer)),
+      problem_(what_to_update()) {}
 
 std::vector<Unit> RankStep::units(std::int64_t chunk) const {
   const std::int64_t place = pipeline_.virtual_stage(stage_, chunk);
@@ -97,19 +99,19 @@ RankSums RankStep::run() {
     for (const Unit unit : units(chunk)) {
       for (const Set& set : sets(unit)) {
         held += set.elements;
-        updated_ += shard_elements(set);
       }
     }
   }
   RankSums& sums = emitter_.sums();
-  constexpr std::int64_t kMoments = 2 * 4;
   constexpr std::int64_t kMaster = 4;  // a copy in 32 bits, where the parameters have fewer
-  sums.parameters = config_.distributed_optimizer ? held : updated_;
+  sums.parameters = config_.distributed_optimizer ? held : problem_.share();
   sums.parameter_bytes = sums.parameters * config_.element_bytes;
   // What ranks of a distributed optimizer add up to is kept in the type in which it is added up.
   const int of_gradient = config_.distributed_optimizer ? config_.gradient_bytes : config_.element_bytes;
   sums.gradient_bytes = sums.parameters * of_gradient;
-  sums.optimizer_bytes = updated_ * (kMoments + (config_.element_bytes < kMaster ? kMaster : 0));
+  optimizer_->check(problem_);
+  const optimizers::Kept kept = optimizer_->kept(problem_);
+  sums.optimizer_bytes = kept.state_bytes() + (config_.element_bytes < kMaster ? kMaster * kept.masters : 0);
   sums.state_bytes = sums.parameter_bytes + sums.gradient_bytes + sums.optimizer_bytes;
   for (std::int64_t block = 0; block < config_.model.layers; ++block) {
     if (!config_.has_experts(block) || !share_.has(block)) continue;
@@ -139,9 +141,7 @@ void RankStep::step() {
     all = joined({all, emitter_.tied_all_reduce("embedding.gradients all-reduce",
                                                 shard_elements(table) * config_.gradient_bytes, all)});
   }
-  const std::string name = config_.steps > 1 ? "optimizer step" + std::to_string(step_) : "optimizer";
-  const Ids updated = emitter_.compute(name, share_.optimizer(updated_, cast_weights()), all);
-  scale_weights(updated);
+  scale_weights(update(all));
 }
 
 /// Of the rank's blocks, those that are cast once in a step.
@@ -251,7 +251,7 @@ std::vector<RankStep::Set> RankStep::sets(Unit unit) const {
   if (unit == last_unit()) return {{"", head, groups_.dense()}};
   const Parameters& of_block = share_of(unit).parameters;
   std::vector<Set> result = {{"", of_block.dense, groups_.dense(), of_block.float8}};
-  if (of_block.experts > 0) result.push_back({"experts.", of_block.experts, groups_.experts()});
+  if (of_block.experts > 0) result.push_back({"experts.", of_block.experts, groups_.experts(), 0, true});
   return result;
 }
 

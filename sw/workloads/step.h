@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -77,10 +78,13 @@ class RankStep {
     std::int64_t elements;
     const Groups::Holders& holders;
     std::int64_t float8 = 0;  ///< of the elements, gathered so
+    bool is_of_experts = false;
   };
 
   void step();
   Ids cast(const ParameterGathers::Set& set);
+  [[nodiscard]] optimizers::Problem what_to_update() const;
+  Ids update(const Ids& gradients);
   void scale_weights(const Ids& updated);
   [[nodiscard]] std::int64_t cast_weights() const;
   void operation(const PipelineOperation& operation);
@@ -178,7 +182,8 @@ class RankStep {
   const RankShare share_;
   Emitter emitter_;
   std::vector<PipelineOperation> operations_;
-  std::int64_t updated_ = 0;  ///< parameters that the rank's optimizer has
+  const std::shared_ptr<const optimizers::Optimizer> optimizer_;
+  optimizers::Problem problem_;  ///< what the optimizer updates on this rank
 
   // Of a step.
   std::int64_t step_ = 0;

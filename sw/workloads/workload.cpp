@@ -14,7 +14,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::array<std::string_view, kPurposes> kPurposeNames = {
-    "tensor_parallel", "context_parallel", "expert_parallel", "pipeline", "parameters", "gradients", "tied_embedding"};
+    "tensor_parallel", "context_parallel", "expert_parallel", "pipeline",
+    "parameters",      "gradients",        "tied_embedding",  "optimizer"};
 
 WorkloadConfig checked(WorkloadConfig config) {
   config.check();

@@ -26,8 +26,9 @@ enum class Purpose : std::uint8_t {
   kParameters,
   kGradients,
   kTiedEmbedding,
+  kOptimizer,
 };
-inline constexpr std::size_t kPurposes = 7;
+inline constexpr std::size_t kPurposes = 8;
 /// Such as "tensor_parallel".
 [[nodiscard]] std::string_view name_of(Purpose purpose);
 
@@ -41,9 +42,10 @@ struct RankSums {
 
   std::int64_t nodes = 0;
   std::int64_t operations = 0;
-  std::int64_t parameters = 0;  ///< that the rank keeps, its shard of them with fsdp
-  /// Of parameters, gradients and optimizer: 16 bytes a parameter, of which 12 are Adam's in 32 bits (Rajbhandari et
-  /// al., "ZeRO", SC20, section 3.1). A distributed optimizer has those of the rank's share alone.
+  std::int64_t parameters = 0;            ///< that the rank keeps, its shard of them with fsdp
+  std::int64_t optimizer_operations = 0;  ///< of all, those of the optimizer
+  /// Of parameters, gradients and optimizer: with AdamW 16 bytes a parameter, of which 12 are the optimizer's in 32
+  /// bits (Rajbhandari et al., "ZeRO", SC20, section 3.1). A distributed optimizer has those of the rank's share alone.
   std::int64_t state_bytes = 0;
   std::int64_t parameter_bytes = 0;
   std::int64_t gradient_bytes = 0;
@@ -95,7 +97,7 @@ struct RankSums {
 ///   them (hybrid sharding).
 ///
 /// Ranks that hold both ends of a tied embedding add up its gradients at the end. The optimizer waits for all
-/// gradients.
+/// gradients; one that has collectives of its own (sw/optimizers) is several nodes, whose tasks overlap.
 ///
 /// Compute nodes are in a chain: what one executes is one program's order, whatever is ready first. Collectives wait
 /// for the compute node that the program has before them. So each rank issues its collectives in the order of their

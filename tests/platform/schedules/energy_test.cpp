@@ -119,7 +119,7 @@ TEST(Energy, OfAStepIsThatOfItsKernelsAndBytes) {
   }
   for (const schedules::Gather& gather : fsdp.plan().gathers) add(gather.before);
   for (const schedules::Scatter& scatter : fsdp.plan().scatters) add(scatter.sums);
-  add(fsdp.plan().optimizer);
+  add(fsdp.plan().update(0).kernels());
   EXPECT_NEAR(energy.all_accelerators().compute / (4 * operations), 1, 1e-9);
   ASSERT_EQ(energy.hbm_by_master[0].first, "compute");
   EXPECT_NEAR(energy.hbm_by_master[0].second / (4 * memory), 1, 1e-9);

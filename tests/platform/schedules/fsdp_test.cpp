@@ -179,7 +179,7 @@ TEST(Schedule, WorkIsOfBytesAndKernels) {
   double all = 0;
   for (const double each : work) all += each;
   double bytes = 0;
-  std::size_t kernels = plan.optimizer.size();
+  std::size_t kernels = plan.update(0).kernels().size();
   for (const schedules::Gather& gather : plan.gathers) bytes += static_cast<double>(gather.bytes);
   for (const schedules::Scatter& scatter : plan.scatters) bytes += 2 * static_cast<double>(scatter.elements);
   for (const schedules::Stage& stage : plan.stages) kernels += stage.kernels.size() + stage.tail.size();

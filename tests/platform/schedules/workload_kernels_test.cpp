@@ -88,7 +88,7 @@ Sum sum_of(const schedules::FsdpPlan& plan) {
   }
   for (const schedules::Gather& gather : plan.gathers) add(gather.before);
   for (const schedules::Scatter& scatter : plan.scatters) add(scatter.sums);
-  add(plan.optimizer);
+  add(plan.update(0).kernels());
   std::sort(sum.kernels.begin(), sum.kernels.end(), before);
   return sum;
 }
@@ -235,7 +235,7 @@ TEST(WorkloadCopies, AreThoseOfFsdpAndOfGatheredTokens) {
   fsdp.fusion = Fusion::kFused;
   fsdp.recompute = Recompute::kNone;
   fsdp.attention = AttentionKernel::kFlash3;
-  fsdp.optimizer = false;
+  fsdp.optimizer.name = "none";
   std::vector<KernelDemand> kernels = sum_of(config).kernels;
   for (const KernelDemand& kernel : sum_of(schedules::FsdpPlan(fsdp, part(), 4)).kernels) {
     const auto found = std::find(kernels.begin(), kernels.end(), kernel);

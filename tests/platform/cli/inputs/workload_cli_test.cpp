@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "tests/support/cli.h"
 
@@ -331,6 +333,48 @@ TEST_F(WorkloadCli, ExpertsCostWhatTheirLoadIs) {
   const Ran told = weft("run qwen3-30b-a3b-8xgb200 --set workload.microbatches=2 --estimate");
   EXPECT_EQ(told.code, 2);
   EXPECT_NE(told.out.find("of an accelerator: the step does not fit"), std::string::npos) << told.out;
+}
+
+TEST_F(WorkloadCli, NamesTheOptimizer) {
+  const auto of = [this](const std::string& optimizer) {
+    const Ran ran = weft("workload nano --parallel dp=2 --out w --json --optimizer " + optimizer);
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    return json::parse(ran.out);
+  };
+  const json muon = of("muon");
+  EXPECT_EQ(muon["optimizer"], "muon");
+  EXPECT_GT(muon["rank"][0]["optimizer_operations"], 0);
+  EXPECT_EQ(muon["rank"][0]["communication"]["optimizer"]["nodes"], 1);
+  EXPECT_EQ(of("adamw")["rank"][0]["communication"]["optimizer"]["nodes"], 0);
+  const Ran ran = weft("workload nano --parallel dp=2 --out w --optimizer lion");
+  EXPECT_EQ(ran.code, 2);
+  for (const char* part : {"--optimizer", "muon", "lion"}) EXPECT_NE(ran.err.find(part), std::string::npos) << ran.err;
+}
+
+/// Of a platform: each ends with exit status 2, the file, the path within it and what was expected.
+TEST_F(WorkloadCli, OptimizersNameWhatTheyCannotDo) {
+  const std::string fsdp = "run llama3-8b-fsdp-8xh100 --set workload.model=nano --set workload.sequence=64 ";
+  const std::vector<std::pair<std::string, std::string>> refused = {
+      {fsdp + "--set workload.optimizer=lion",
+       "workload.optimizer: expected one of adamw, sgd, muon, shampoo, soap, none, got \"lion\""},
+      {fsdp + "--set workload.optimizer=true", "workload.optimizer: expected one of adamw, sgd"},
+      {fsdp + "--set workload.optimizer=muon --set workload.muon.form=megatron",
+       "workload.muon.form: expected dion or automatic where ranks have shards"},
+      {fsdp + "--set workload.optimizer=muon --set collectives.algorithm=ring",
+       "collectives.algorithm: expected nccl or dimensions for an AllToAll, got ring"},
+      {fsdp + "--set workload.optimizer=muon --set workload.muon.iterations=0", "workload.muon.iterations: expected"},
+      {"run qwen3-30b-a3b-8xgb300-muon --set workload.muon.form=dion --set workload.distributed_optimizer=true",
+       "workload.muon.form: expected megatron or automatic with workload.distributed_optimizer"}};
+  for (const auto& [arguments, expected] : refused) {
+    const Ran ran = weft(arguments);
+    EXPECT_EQ(ran.code, 2) << arguments;
+    EXPECT_NE(ran.err.find(expected), std::string::npos) << ran.err;
+  }
+  // A field of an optimizer that is not named changes nothing, and the run says so.
+  const Ran idle = weft(fsdp + "--set workload.muon.iterations=4");
+  EXPECT_EQ(idle.code, 0) << idle.err;
+  EXPECT_NE((idle.out + idle.err).find("workload.muon.iterations (workload.optimizer is adamw)"), std::string::npos)
+      << idle.out << idle.err;
 }
 
 TEST_F(WorkloadCli, LeavesNothingWhereItCannotWrite) {
