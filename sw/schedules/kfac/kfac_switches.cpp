@@ -150,7 +150,7 @@ KfacConfig checked(KfacConfig config) {
   }
   if (config.activations.on()) check_share("workload.activations.ratio", config.activations.ratio);
   if (!config.compression.on()) return config;
-  check_share("workload.compression.ratio", config.compression.ratio);
+  compression::check(config.compression, "workload.compression");
   if (!config.schedule().may_be_sparse) {
     throw ConfigError("workload.compression.method", "expected none with " + std::string(name_of(config.algorithm)) +
                                                          ", which sends no gradients by an AllReduce");

@@ -283,8 +283,8 @@ TEST(KfacData, WhatIsSpoiltIsCountedOnEveryRankInEveryStep) {
     FAIL() << "was accepted";
   } catch (const ConfigError& error) {
     EXPECT_EQ(std::string(error.what()),
-              "workload.compression.method: expected none with data on, or workload.training on, since a sum of sparse "
-              "gradients leaves out what stays behind, got top-k");
+              "workload.compression.method: expected none with data on, or workload.training on, since a sum of "
+              "compressed gradients leaves out what stays behind, got top-k");
   }
 }
 
