@@ -58,19 +58,19 @@ struct Plan {
   };
 
   Wire wire = Wire::kGathered;
-  std::vector<Round> rounds = {};  ///< at least one; more than one only where kSummed
+  std::vector<Round> rounds = {};  ///< at least one, more than one only where kSummed; none where kHops
   /// How much each rank sends is known when it has been compressed.
   bool varies = false;
   /// Bytes by which what is sent grows: messages are whole numbers of them.
   std::uint64_t unit = kElement;
   /// What came, of so many ranks, or of one sum, becomes the sum.
   std::function<Kernels(int messages)> after;
-  /// kHops: what came of one block of so many elements is added to its own, and compressed anew; at the end it is only
-  /// decompressed. Bytes of a block.
-  std::function<Kernels(std::int64_t elements)> hop = {};
-  std::function<Kernels(std::int64_t elements)> last = {};
+  // kHops, of one block of so many elements. Its codec keeps nothing from message to message.
+  std::function<Kernels(std::int64_t elements)> first = {};  ///< it is compressed
+  std::function<Kernels(std::int64_t elements)> hop = {};    ///< what came is added to it, and it is compressed
+  std::function<Kernels(std::int64_t elements)> last = {};   ///< it is decompressed
   std::function<std::uint64_t(std::int64_t elements)> block_bytes = {};
-  std::function<std::uint64_t(std::int64_t elements)> most_block_bytes = {};
+  std::function<std::uint64_t(std::int64_t elements)> most_block_bytes = {};  ///< none: the same
   /// That it keeps from step to step, beside what error feedback leaves behind.
   std::int64_t state_bytes = 0;
 
@@ -133,6 +133,8 @@ struct Compressor {
   bool follows_ratio = true;
   bool follows_stages = false;
   bool follows_error_feedback = true;
+  /// What comes is what was sent, to the bit.
+  bool exact = false;
 
   /// Throws ConfigError for fields of its own that it cannot have; `path` is where they stand. May be none.
   std::function<void(const CompressionConfig& config, const std::string& path)> check = {};

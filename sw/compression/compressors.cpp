@@ -25,7 +25,9 @@ namespace weft::compression {
   EACH(qsgd)                   \
   EACH(terngrad)               \
   EACH(sign)                   \
-  EACH(scaled_sign)
+  EACH(scaled_sign)            \
+  EACH(fixed_rate)             \
+  EACH(lossless)
 
 #define WEFT_DECLARE(NAME) Compressor NAME##_compressor();
 WEFT_COMPRESSORS(WEFT_DECLARE)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -27,6 +28,13 @@ inline EnumNames<CompressorName> enum_names(const CompressorName& /*tag*/) {
   return names;
 }
 
+/// Whose kernels compress. fused: those of libraries that were written for it, each pass over memory doing all that it
+/// can. framework: each operation of a formula is a kernel of its own, as in GRACE on TensorFlow 1.15.
+enum class KernelStyle : std::uint8_t { kFused, kFramework };
+inline EnumNames<KernelStyle> enum_names(KernelStyle /*tag*/) {
+  return {{"fused", KernelStyle::kFused}, {"framework", KernelStyle::kFramework}};
+}
+
 /// How messages of one kind are compressed: `compression` of a workload.
 struct CompressionConfig {
   CompressorName method;
@@ -34,6 +42,7 @@ struct CompressionConfig {
   int stages = 0;
   bool error_feedback = true;
   bool by_tensor = false;
+  KernelStyle kernels = KernelStyle::kFused;
   Sections own{names_for<Compressor>()};
 
   template <typename Visitor>
@@ -47,10 +56,14 @@ struct CompressionConfig {
     visit("by_tensor", by_tensor,
           "Each tensor of a message is compressed by itself, with kernels of its own, as libraries do that compress "
           "before they fuse; false: the message as one");
+    visit("kernels", kernels,
+          "fused: each pass over memory does all that it can; framework: each operation of the formulas is a kernel of "
+          "its own, and a selection sorts a tensor in one block, as in GRACE on TensorFlow 1.15");
     own.fields(visit);
   }
 
   [[nodiscard]] bool on() const { return !method.is_none(); }
+  [[nodiscard]] bool by_framework() const { return kernels == KernelStyle::kFramework; }
 };
 
 }  // namespace weft::compression

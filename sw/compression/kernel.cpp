@@ -4,7 +4,19 @@
 namespace weft::compression {
 
 accelerator::KernelWork kernel_work(const accelerator::ComputeConfig& config, const Kernel& kernel) {
-  return std::visit([&](const auto& shape) { return accelerator::kernel_work(config, shape); }, kernel.shape);
+  using accelerator::kernel_work;
+  return std::visit([&](const auto& shape) { return kernel_work(config, shape); }, kernel.shape);
+}
+
+accelerator::KernelWork kernel_work(const accelerator::ComputeConfig& config, const OneBlock& shape) {
+  const Bytes moved = shape.read + shape.written;
+  if (moved.count() == 0) return {};
+  accelerator::KernelWork work = accelerator::kernel_work(
+      config, accelerator::Elementwise{moved.count() / kElement, shape.read, shape.written, 0});
+  const Rate share = accelerator::partition(config, 1).l2_rate;
+  const Time alone = transfer_time(moved, share);
+  if (alone > work.compute) accelerator::lengthen(work, accelerator::Cost::kCache, alone - work.compute, false);
+  return work;
 }
 
 Kernel pass(std::string_view name, std::int64_t elements, std::int64_t read, std::int64_t written, double flops) {

@@ -12,10 +12,18 @@
 /// what each pass must read and write; none was measured.
 namespace weft::compression {
 
+/// Passes over memory by one thread block, such as a segmented sort of one segment: an SM's share of the last-level
+/// cache bounds it.
+struct OneBlock {
+  Bytes read{};
+  Bytes written{};
+};
+[[nodiscard]] accelerator::KernelWork kernel_work(const accelerator::ComputeConfig& config, const OneBlock& shape);
+
 struct Kernel {
   /// Of static storage, such as "compress.select".
   std::string_view name;
-  std::variant<accelerator::Elementwise, accelerator::Gemm> shape;
+  std::variant<accelerator::Elementwise, accelerator::Gemm, OneBlock> shape;
 };
 [[nodiscard]] accelerator::KernelWork kernel_work(const accelerator::ComputeConfig& config, const Kernel& kernel);
 

@@ -74,7 +74,7 @@ Task send_compressed(Communicator& group, CompressedEnd& end, const CompressedMe
   if (round == 0) end.dense += static_cast<std::uint64_t>(message.message.elements);
   if (most == 0) co_return;
   if (plan.wire == Wire::kSummed) {
-    co_await group.all_reduce(end.member, message.all, most, ElementType::kFp32);
+    co_await group.all_reduce_whole(end.member, message.all, most, ElementType::kFp32);
     co_return;
   }
   if (plan.varies) {
@@ -100,7 +100,7 @@ CompressedArithmetic::CompressedArithmetic(const std::vector<const CompressedMes
   }
 }
 
-void CompressedArithmetic::clear(Rank& rank) const {
+void CompressedArithmetic::clear(const Rank& rank) const {
   if (!error_feedback_) return;
   for (const CompressedMessage* message : messages_) {
     store_to(rank, message->residuals, Floats(static_cast<std::size_t>(message->message.elements)));

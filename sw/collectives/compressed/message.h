@@ -57,7 +57,7 @@ class CompressedArithmetic {
   CompressedArithmetic(const std::vector<const CompressedMessage*>& messages,
                        const compression::CompressionConfig& config, std::uint64_t seed, int members);
 
-  void clear(firmware::Rank& rank) const;
+  void clear(const firmware::Rank& rank) const;
   /// When the kernels of a round have ended.
   void compress(firmware::Rank& rank, int member, std::size_t message, std::size_t round);
   /// When those of the end have.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sw/compression/framework.h"
 #include "sw/compression/pairs.h"
 #include "sw/compression/random.h"
 #include "sw/compression/selection.h"
@@ -96,6 +97,23 @@ Plan dgc_plan(const Message& message, const CompressionConfig& config) {
   Kernels choose;
   if (own.momentum > 0) {
     choose.push_back(pass("compress.velocity", elements, 2 * kElement * elements, kElement * elements, 2));
+  }
+  if (config.by_framework()) {
+    // Of the memory: velocity and sum assigned; of the sample: drawn, gathered, sorted; then magnitudes, those above,
+    // and how many there are, twice; a mask of booleans is looked through again for its places; at last what was sent
+    // is masked out of both.
+    append(choose, "compress.velocity", elements, {.unary = 2, .binary = 1});
+    append(choose, "compress.sample", sample, {.unary = 2});
+    append_sort(choose, sample);
+    for (int i = 0; i < 1 + std::min(own.corrections, 1); ++i) {
+      append(choose, "compress.count", elements, {.unary = 3, .reductions = 1});
+    }
+    append(choose, "compress.where", elements, {.unary = 1, .reductions = 1});
+    append(choose, "compress.mask", elements, {.unary = 2, .binary = 2});
+    Plan plan = pairs_plan(message, config,
+                           {.choose = std::move(choose), .estimates = true, .most = dgc_most(message, config)});
+    if (own.momentum > 0) plan.state_bytes = kElement * elements;
+    return plan;
   }
   choose.push_back(pass("compress.sample", sample, kSector * sample, kElement * sample, 1));
   for (int i = 0; i < kSamplePasses; ++i) {

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "sw/compression/compressor.h"
+#include "sw/compression/framework.h"
 #include "sw/compression/random.h"
 
 namespace weft::compression {
@@ -187,6 +188,16 @@ Plan power_sgd_plan(const Message& message, const CompressionConfig& config) {
   if (config.error_feedback) {
     plan.rounds[1].kernels.push_back({"compress.approximate", product_of(shape.rows, shape.columns, shape.rank)});
     plan.rounds[1].kernels.push_back(pass("compress.rest", elements, 2 * kElement * elements, kElement * elements, 1));
+  }
+  if (config.by_framework()) {
+    // What comes is also added to a momentum, which is added to it.
+    plan.after = [shape, elements](int) {
+      Kernels kernels = {{"decompress.product", product_of(shape.rows, shape.columns, shape.rank)}};
+      append(kernels, "decompress.momentum", elements, {.unary = 3, .binary = 2});
+      return kernels;
+    };
+    plan.state_bytes = kElement * shape.columns * shape.rank;
+    return plan;
   }
   plan.after = [shape](int) {
     return Kernels{{"decompress.product", product_of(shape.rows, shape.columns, shape.rank)}};

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "sw/compression/compressor.h"
+#include "sw/compression/framework.h"
 #include "sw/compression/random.h"
 #include "sw/compression/words.h"
 
@@ -20,10 +21,33 @@ struct Quantised {
   double statistics = 0;  ///< operations of the pass that finds the scale; 0: none
   double operations = 1;  ///< of the one that rounds
   bool error_feedback = false;
+  bool by_framework = false;
+  Operations compress = {};    ///< in a framework
+  Operations decompress = {};  ///< of a message
+  Operations finish = {};
 };
+
+Plan framework_plan_of(const Quantised& of) {
+  Plan::Round round;
+  if (of.error_feedback) append_compensation(round.kernels, of.elements);
+  append(round.kernels, "compress", of.elements, of.compress);
+  if (of.error_feedback) {
+    append(round.kernels, "decompress", of.elements, of.decompress);
+    append_residual(round.kernels, of.elements);
+  }
+  round.bytes = static_cast<std::uint64_t>(packed_bytes(of.elements, of.bits) + (of.scaled ? kElement : 0));
+  return {.wire = Wire::kGathered, .rounds = {std::move(round)}, .after = [=](int messages) {
+            Kernels kernels;
+            for (int i = 0; i < messages; ++i) append(kernels, "decompress", of.elements, of.decompress);
+            append_aggregation(kernels, of.elements, messages);
+            append(kernels, "decompress.finish", of.elements, of.finish);
+            return kernels;
+          }};
+}
 
 /// One rank's message after the other is added up by a pass of its own.
 Plan quantised_plan(const Quantised& of) {
+  if (of.by_framework) return framework_plan_of(of);
   const std::int64_t values = kElement * of.elements;
   const std::int64_t packed = packed_bytes(of.elements, of.bits);
   Plan::Round round;
@@ -214,7 +238,10 @@ Compressor qsgd_compressor() {
                                        .bits = config.own.of(kQsgd).as<QsgdConfig>().bits,
                                        .statistics = 2,
                                        .operations = 30,  // a random number of a counter among them
-                                       .error_feedback = config.error_feedback});
+                                       .error_feedback = config.error_feedback,
+                                       .by_framework = config.by_framework(),
+                                       .compress = {.unary = 9, .binary = 4, .reductions = 1},
+                                       .decompress = {.unary = 2}});
               },
           .make = [](const Site& site) { return std::make_unique<Qsgd>(site); }};
 }
@@ -236,7 +263,10 @@ Compressor terngrad_compressor() {
                                        .bits = config.own.of(kTernGrad).as<TernGradConfig>().bits,
                                        .statistics = 4,
                                        .operations = 30,
-                                       .error_feedback = config.error_feedback});
+                                       .error_feedback = config.error_feedback,
+                                       .by_framework = config.by_framework(),
+                                       .compress = {.unary = 12, .binary = 2, .reductions = 3},
+                                       .decompress = {.unary = 2}});
               },
           .make = [](const Site& site) { return std::make_unique<TernGrad>(site); }};
 }
@@ -255,8 +285,12 @@ Compressor signs(const char* name, const char* doc, const char* config_doc, bool
                                             .bits = config.own.of(name).as<SignConfig>().bits,
                                             .scaled = scaled,
                                             .statistics = scaled ? 2.0 : 0.0,
-                                            .error_feedback = config.error_feedback});
-                if (scaled) return plan;
+                                            .error_feedback = config.error_feedback,
+                                            .by_framework = config.by_framework(),
+                                            .compress = {.unary = scaled ? 2 : 1, .reductions = scaled ? 1 : 0},
+                                            .decompress = {.unary = scaled ? 4 : 3},
+                                            .finish = {.unary = scaled ? 1 : 4}});
+                if (scaled || config.by_framework()) return plan;
                 plan.after = [elements = message.elements, add = plan.after](int messages) {
                   Kernels kernels = add(messages);
                   kernels.push_back(pass("decompress.vote", elements, kElement * elements, kElement * elements, 1));

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "sw/compression/framework.h"
 #include "sw/compression/pairs.h"
 #include "sw/compression/random.h"
 
@@ -53,6 +54,11 @@ Plan random_k_plan(const Message& message, const CompressionConfig& config) {
   const std::int64_t target = target_of(message, config);
   Plan::Round round;
   if (config.error_feedback) round.kernels.push_back(accumulate(elements));
+  if (config.error_feedback && config.by_framework()) {
+    // Decompressed, and taken off by operations of their own.
+    append(round.kernels, "compress.restore", elements, {.unary = 1});
+    append_residual(round.kernels, elements);
+  }
   round.kernels.push_back(pass("compress.draw", target, 0, kElement * target, kDrawOperations));
   // Values lie apart: a sector of memory for each, and what stays has a hole in its place.
   round.kernels.push_back(pass("compress.gather", target, kElement * target + kSector * target,

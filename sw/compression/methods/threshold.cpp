@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // All elements above a threshold that is given (Dryden et al., MLHPC 2016; Strom, Interspeech 2015).
+#include "sw/compression/framework.h"
 #include "sw/compression/pairs.h"
 #include "sw/compression/selection.h"
 
@@ -44,6 +45,14 @@ Compressor threshold_compressor() {
               },
           .plan =
               [](const Message& message, const CompressionConfig& config) {
+                if (config.by_framework()) {
+                  // Magnitudes, those above; places are looked for twice, for values and for indices.
+                  Kernels choose;
+                  append(choose, "compress.above", message.elements, {.unary = 2});
+                  append(choose, "compress.where", message.elements, {.unary = 2, .reductions = 2});
+                  return pairs_plan(message, config,
+                                    {.choose = std::move(choose), .estimates = true, .most = message.elements});
+                }
                 // Which are above it is decided where they are packed: a pass that counts comes first.
                 return pairs_plan(
                     message, config,

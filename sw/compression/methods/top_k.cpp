@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The elements of largest magnitude, exactly, with error feedback (Aji and Heafield, EMNLP 2017; Stich et al., NeurIPS
 // 2018).
+#include "sw/compression/framework.h"
 #include "sw/compression/pairs.h"
 #include "sw/compression/selection.h"
 
@@ -23,6 +24,11 @@ class TopK final : public PairsCodec {
 Plan top_k_plan(const Message& message, const CompressionConfig& config) {
   const std::int64_t elements = message.elements;
   Kernels choose;
+  if (config.by_framework()) {
+    append(choose, "compress.abs", elements, {.unary = 1});
+    append_sort(choose, elements);
+    return pairs_plan(message, config, {.choose = std::move(choose)});
+  }
   for (int i = 0; i < kRadixPasses; ++i) {
     choose.push_back(pass("compress.select", elements, kElement * elements, 0, 2));
   }

@@ -274,6 +274,81 @@ TEST(Compressors, DgcCorrectsMomentumAndMasksIt) {
   for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(next[i], sent[i] != 0 ? 1 : 1 + 0.5F * gradient[i]) << i;
 }
 
+std::unique_ptr<Codec> codec_with(const char* name, const char* field, int value, std::int64_t elements) {
+  struct Set final : FieldVisitor {
+    std::string_view field;
+    int value = 0;
+    void scalar(std::string_view found, std::string_view, const Scalar& to, Range) override {
+      if (found == field) std::get<IntegerRef>(to).store(value);
+    }
+    void nested(std::string_view, std::string_view, std::string_view, const Fields&) override {}
+    void list(std::string_view, std::string_view, const ListRef&) override {}
+  } set;
+  set.field = field;
+  set.value = value;
+  CompressionConfig config = with(name);
+  for (Section& section : config.own) {
+    if (section.name == name) section.config.fields(set);
+  }
+  return codec_of({{elements}, config, 5, 0});
+}
+
+// Whatever the bits are, of any length, numbers or not.
+TEST(Compressors, LosslessKeepsEveryBit) {
+  for (const int distance : {1, 3, 100}) {
+    for (const std::size_t elements : {1U, 31U, 32U, 33U, 1000U}) {
+      Random random(elements, "bits");
+      Reals values(elements);
+      for (float& value : values) {
+        const auto bits = static_cast<std::uint32_t>(random.next());
+        std::memcpy(&value, &bits, sizeof value);
+      }
+      const auto codec = codec_with("lossless", "distance", distance, static_cast<std::int64_t>(elements));
+      const Codec::Sent sent = codec->compress(values, 0, {});
+      EXPECT_LE(sent.size(), plan_of({64}, with("lossless")).most_block_bytes(static_cast<std::int64_t>(elements)));
+      // Added to -0 a number stays itself, but that one that is none says so in another way.
+      Reals came(elements, -0.0F);
+      codec->add(sent, came);
+      for (std::size_t i = 0; i < elements; ++i) {
+        if (std::isnan(values[i])) {
+          EXPECT_TRUE(std::isnan(came[i]));
+        } else {
+          EXPECT_EQ(std::memcmp(&came[i], &values[i], sizeof(float)), 0) << i;
+        }
+      }
+    }
+  }
+  // A smooth series is worth it.
+  Reals ramp(4096);
+  for (std::size_t i = 0; i < ramp.size(); ++i) ramp[i] = 1 + static_cast<float>(i) / 4096;
+  EXPECT_LT(codec_with("lossless", "distance", 1, 4096)->compress(ramp, 0, {}).size(), 4096U * 4 / 2);
+}
+
+// Of four values 4 b bits, 9 of them the exponent e of 2^e above the largest: whole planes go down to 2^-(p - 2) of
+// that, and the transform back at most doubles what is missing and what its own shifts have rounded.
+TEST(Compressors, AFixedRateIsOffByItsLastPlane) {
+  const Reals values = drawn("rate", 4000);
+  for (const int bits : {8, 12, 16, 24}) {
+    const auto codec = codec_with("fixed-rate", "bits", bits, 4000);
+    const Codec::Sent sent = codec->compress(values, 0, {});
+    EXPECT_EQ(sent.size(), 4000U * static_cast<std::size_t>(bits) / 8);
+    Reals came(4000);
+    codec->add(sent, came);
+    const int planes = (4 * bits - 9) / 4;
+    for (std::size_t i = 0; i < values.size(); i += 4) {
+      float most = 0;
+      for (std::size_t k = i; k < i + 4; ++k) most = std::max(most, std::abs(values[k]));
+      for (std::size_t k = i; k < i + 4; ++k) {
+        EXPECT_LE(std::abs(came[k] - values[k]), 2 * 2 * most * std::ldexp(4, -planes)) << bits << " " << k;
+      }
+    }
+  }
+  Reals zeros(7);
+  const auto codec = codec_with("fixed-rate", "bits", 8, 7);
+  codec->add(codec->compress(zeros, 0, {}), zeros);
+  EXPECT_EQ(zeros, Reals(7));
+}
+
 TEST(Compressors, FieldsThatCannotBeAreNamed) {
   const auto said = [](const CompressionConfig& config) -> std::string {
     try {
