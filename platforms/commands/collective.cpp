@@ -49,6 +49,7 @@ struct CollectiveOptions {
   PlatformOptions platform;
   std::string op;
   std::string algorithm;
+  std::string compression;
   std::string bytes = "1KiB:1GiB:x2";
   std::string type = "fp32";
   WaveOptions waves;
@@ -206,6 +207,7 @@ int run_machine(const CollectiveOptions& options, Platform& platform, const Coll
     if (measured != nullptr && !results.empty()) {
       print(title(platform.name(), request, machine.size()) + measured_text(summary["measured"]));
     }
+    print(compression_text(results));
     if (!rows.remark().empty()) print("# " + rows.remark() + "\n");
     if (!results.empty() && results.front().dpa_busy) print("# " + binding_text(results) + "\n");
     print(phases_text(results));
@@ -242,7 +244,8 @@ int run(CollectiveOptions options, const Arguments& app) {
   const std::vector<std::uint64_t> sizes =
       measured ? measured->sizes() : parse_sizes(options.bytes, "--bytes", size_of(type));
   if (is_analytical(options.platform)) return run_analytical(options, sizes, size_of(type));
-  const CollectiveRequest request{value_of<CollectiveOp>(options.op), options.algorithm, type, sizes, !options.cold};
+  const CollectiveRequest request{
+      value_of<CollectiveOp>(options.op), options.algorithm, type, sizes, !options.cold, options.compression};
   for (OptionValue& value : options_of(request, "--algorithm")) options.platform.by_option.push_back(std::move(value));
   Platform platform(options.platform);
   if (measured) {
@@ -263,6 +266,9 @@ Command collective_command(const Arguments& parent) {
       .check(OneOf(names_of<CollectiveOp>()));
   app.add_option("--algorithm", options->algorithm, "Algorithm instead of the platform's")
       .check(OneOf(collective_algorithms()));
+  app.add_option("--compression", options->compression,
+                 "Compressor of AllReduces instead of the platform's; its fields are at collectives.compression")
+      .check(OneOf(compressor_names()));
   app.add_option("--bytes", options->bytes, "Sizes of the whole buffer: 1MiB,8MiB or 1KiB:1GiB:x2")
       .type_name("SIZES")
       .shows_default();

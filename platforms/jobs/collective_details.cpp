@@ -26,6 +26,23 @@ std::string phases_text(const std::vector<CollectiveResult>& results) {
   return text;
 }
 
+std::string compression_text(const std::vector<CollectiveResult>& results) {
+  constexpr const char* kLine = "# {:>11} {:>13} {:>8} {:>12} {:>10}\n";
+  std::string text;
+  for (const CollectiveResult& result : results) {
+    if (!result.compressed) continue;
+    const CompressedResult& by = *result.compressed;
+    if (text.empty()) {
+      text = "# compressed, of a rank:\n" + fmt::format(kLine, "size", "sent", "ratio", "kernels", "error") +
+             fmt::format(kLine, "(B)", "(B)", "", "(us)", "");
+    }
+    text += fmt::format(kLine, result.bytes, fmt::format("{:.0f}", by.sent_bytes), fmt::format("{:.4g}", by.ratio),
+                        fmt::format("{:.2f}", to_us(by.kernels)),
+                        by.error ? fmt::format("{:.4g}", *by.error) : std::string("-"));
+  }
+  return text;
+}
+
 ordered_json to_json(const MulticastTimes& times) {
   ordered_json json = {{"rank", times.rank}};
   MulticastTimes::each([&](const char* name, auto field) { json[std::string(name) + "_us"] = to_us(times.*field); });

@@ -12,6 +12,8 @@ namespace weft::platforms {
 
 /// The phases of multicasts as a table of lines that begin with "#", one for each row that has them; empty if none has.
 [[nodiscard]] std::string phases_text(const std::vector<CollectiveResult>& results);
+/// What compressors did as a table of the same kind.
+[[nodiscard]] std::string compression_text(const std::vector<CollectiveResult>& results);
 /// `rank`, and the microseconds of each phase.
 [[nodiscard]] nlohmann::ordered_json to_json(const MulticastTimes& times);
 

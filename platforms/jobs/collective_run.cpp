@@ -8,6 +8,8 @@
 #include <optional>
 #include <utility>
 
+#include "platforms/jobs/compressed_numbers.h"
+#include "sw/collectives/compressed/all_reduce.h"
 #include "sw/collectives/reference.h"
 
 namespace weft::platforms {
@@ -100,7 +102,8 @@ struct Session {
   BusyCores busy_so_far;
   MachineTraffic traffic_so_far;
   std::vector<BusyTimes> parts_so_far;
-  std::vector<std::unique_ptr<firmware::Counter>> gates;  ///< by rank: how many runs may begin
+  std::vector<std::pair<std::uint64_t, Time>> compressed_so_far;  ///< by rank: bytes and kernels
+  std::vector<std::unique_ptr<firmware::Counter>> gates;          ///< by rank: how many runs may begin
 
   [[nodiscard]] std::uint64_t unit() const { return size_of(type); }
   [[nodiscard]] std::size_t threads() const { return parts.size() * static_cast<std::size_t>(machine.size()); }
@@ -115,6 +118,9 @@ struct Session {
   Task perform(Concurrent& part, int member, std::uint64_t bytes);
   Task run(Concurrent& part, int member);
   [[nodiscard]] std::optional<MulticastTimes> phases(Concurrent& part) const;
+  [[nodiscard]] const collectives::CompressedAllReduce* compressed(const Concurrent& part) const;
+  [[nodiscard]] bool is_lossy(const Concurrent& part) const;
+  [[nodiscard]] CompressedResult compression_of(const Concurrent& part) const;
   void finish_turn(Time now);
 };
 
@@ -131,7 +137,37 @@ std::string_view Session::algorithm(const Concurrent& part, std::uint64_t bytes)
   return part.communicator->algorithm_of_barrier();
 }
 
+const collectives::CompressedAllReduce* Session::compressed(const Concurrent& part) const {
+  const bool sums = part.op == CollectiveOp::kAllReduce && type == ElementType::kFp32;
+  return sums ? part.communicator->compressed() : nullptr;
+}
+
+bool Session::is_lossy(const Concurrent& part) const {
+  const collectives::CompressedAllReduce* by = compressed(part);
+  return by != nullptr && !compression::compressor_of(by->config()).exact;
+}
+
+CompressedResult Session::compression_of(const Concurrent& part) const {
+  const collectives::CompressedAllReduce& by = *compressed(part);
+  CompressedResult result;
+  Time kernels;
+  const int n = machine.size();
+  for (int r = 0; r < n; ++r) {
+    const auto& [sent, taken] = compressed_so_far[static_cast<std::size_t>(r)];
+    result.sent_bytes += static_cast<double>(by.sent(r) - sent) / n;
+    kernels += by.kernels(r) - taken;
+  }
+  result.kernels = kernels / n;
+  const double whole = static_cast<double>(sizes[turn]) * (by.hops() ? 2.0 * (n - 1) / n : 1.0);
+  result.ratio = result.sent_bytes > 0 ? whole / result.sent_bytes : 0;
+  if (machine.config().data && is_lossy(part)) {
+    result.error = CompressedNumbers(reference(part).seed, sizes[turn]).error(machine, part.input);
+  }
+  return result;
+}
+
 void Session::fill(const Concurrent& part) {
+  if (is_lossy(part)) return CompressedNumbers(reference(part).seed, sizes[turn]).fill(machine, part.input);
   const collectives::Reference contents = reference(part);
   for (int r = 0; r < machine.size(); ++r) {
     memory::BackingStore& store = machine.memory(r).store();
@@ -144,7 +180,7 @@ void Session::fill(const Concurrent& part) {
 }
 
 std::int64_t Session::check(const Concurrent& part) {
-  if (part.op == CollectiveOp::kBarrier) return 0;
+  if (part.op == CollectiveOp::kBarrier || is_lossy(part)) return 0;
   const collectives::Reference contents = reference(part);
   const bool moves = part.op == CollectiveOp::kReduceScatter || part.op == CollectiveOp::kAllToAll;
   std::int64_t wrong = 0;
@@ -190,6 +226,7 @@ void Session::finish_turn(Time now) {
   result.multicast = parts.front().communicator->multicast_counters();
   if (result.multicast) result.multicast->add(std::exchange(so_far, *result.multicast), -1);
   result.phases = phases(parts.front());
+  if (compressed(parts.front()) != nullptr) result.compressed = compression_of(parts.front());
   result.traffic = traffic_of(machine).since(traffic_so_far);
   const double seconds = static_cast<double>(result.time.count()) * 1e-12;
   const double n = machine.size();
@@ -242,6 +279,10 @@ Task Session::run(Concurrent& part, int member) {
       busy_so_far = busy_cores(machine);
       traffic_so_far = traffic_of(machine);
       parts_so_far = busy_times(machine);
+      compressed_so_far.clear();
+      if (const collectives::CompressedAllReduce* by = compressed(parts.front()); by != nullptr) {
+        for (int r = 0; r < machine.size(); ++r) compressed_so_far.emplace_back(by->sent(r), by->kernels(r));
+      }
       for (auto& gate : gates) gate->set(i + 1);
     }
     co_await gates[static_cast<std::size_t>(member)]->reach(i + 1);
@@ -260,7 +301,7 @@ std::vector<CollectiveResult> run_collective(Machine& machine, CollectiveOp op, 
   if (sizes.empty()) return {};
   std::vector<std::uint64_t> turns = sizes;
   if (warm_up) turns.insert(turns.begin(), sizes.front());
-  Session session{machine, op, type, turns, {}, 0, 0, 0, Time(), warm_up, ended, {}, {}, {}, {}, {}, {}};
+  Session session{machine, op, type, turns, {}, 0, 0, 0, Time(), warm_up, ended, {}, {}, {}, {}, {}, {}, {}};
   for (const CollectiveOp each : parts_of(op)) {
     auto communicator = std::make_unique<Communicator>(machine.ranks(), machine.config().collectives, "collectives");
     if (const auto operation = operation_of(each)) communicator->check(*operation);

@@ -58,6 +58,15 @@ struct MulticastTimes {
   }
 };
 
+/// What a compressor did in a row.
+struct CompressedResult {
+  double sent_bytes = 0;  ///< of a rank, by itself: what it compressed, in all rounds and hops; the mean over ranks
+  double ratio = 0;       ///< bytes of the message by those; of hops by those that a ring sends of it uncompressed
+  Time kernels;           ///< of a rank, the mean over ranks
+  /// Where there are numbers: the root of the summed squares of what sums are off by, by that of the sums.
+  std::optional<double> error;
+};
+
 /// One row of the table that nccl-tests prints. `bytes` is the size of the whole, gathered or unscattered buffer; of an
 /// AllToAll so much of it as makes equal parts is exchanged.
 struct CollectiveResult {
@@ -71,6 +80,7 @@ struct CollectiveResult {
   std::optional<Time> dpa_busy;                             ///< the same of its NIC's cores, if it has any
   std::array<double, kPassedParts> busy{};                  ///< busy_shares() of its time
   std::optional<collectives::MulticastCounters> multicast;  ///< of all ranks, with that algorithm
+  std::optional<CompressedResult> compressed;               ///< if messages are
   std::optional<MulticastTimes> phases;                     ///< of a multicast: `time`, or that of the part of several
   MachineTraffic traffic;                                   ///< between its begin and its end
   std::vector<std::string_view> algorithms;  ///< by which it ran, of each part; NCCL's choice by its size
@@ -80,8 +90,9 @@ struct CollectiveResult {
 /// Runs `op` once for each of `sizes`, one after the other, all ranks entering together; with `warm_up` after one
 /// unmeasured run of the first size, since the first one may make connections and staging memory. With data on, fills
 /// buffers from the seed and compares every rank's memory with the sum that a reference computes: integers in `type`,
-/// so that no order of addition rounds. `remark` gets what ran otherwise than the configuration asked for, if anything
-/// did. `ended` is called with each as it ends, that of the warm-up with `measured` false.
+/// so that no order of addition rounds. What a compressor changes is compared with a sum of real numbers instead, and
+/// its error is told. `remark` gets what ran otherwise than the configuration asked for, if anything did. `ended` is
+/// called with each as it ends, that of the warm-up with `measured` false.
 std::vector<CollectiveResult> run_collective(
     Machine& machine, CollectiveOp op, const std::vector<std::uint64_t>& sizes, ElementType type,
     std::string* remark = nullptr, bool warm_up = true,

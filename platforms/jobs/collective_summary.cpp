@@ -54,6 +54,13 @@ ordered_json rows_to_json(const std::vector<CollectiveResult>& results, bool has
       collectives::MulticastCounters::each(
           [&](const char* name, auto field) { row["multicast"][name] = *result.multicast.*field; });
     }
+    if (result.compressed) {
+      const CompressedResult& by = *result.compressed;
+      row["compression"] = {{"sent_bytes", by.sent_bytes},
+                            {"ratio", by.ratio},
+                            {"kernels_us", to_us(by.kernels)},
+                            {"error", by.error ? ordered_json(*by.error) : ordered_json()}};
+    }
     if (result.phases) row["phases"] = to_json(*result.phases);
     row["traffic"] = to_json(result.traffic, has_nodes);
     rows.push_back(row);
@@ -69,8 +76,19 @@ std::vector<std::string> collective_algorithms() {
   return names;
 }
 
+std::vector<std::string> compressor_names() {
+  return names_of<compression::CompressorName>();
+}
+
 std::vector<OptionValue> options_of(const CollectiveRequest& request, const std::string& option) {
   std::vector<OptionValue> options;
+  if (!request.compression.empty()) {
+    if (request.op != CollectiveOp::kAllReduce || request.type != ElementType::kFp32) {
+      throw UsageError("--compression: expected none but for all_reduce of fp32, got " +
+                       std::string(name_of(request.op)) + " of " + std::string(name_of(request.type)));
+    }
+    options.push_back({"collectives.compression.method", request.compression, "--compression"});
+  }
   if (request.algorithm.empty()) return options;
   const auto set = [&](const char* field, const std::string& value) { options.push_back({field, value, option}); };
   const bool broadcasts = request.op == CollectiveOp::kBroadcast;

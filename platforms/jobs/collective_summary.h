@@ -25,10 +25,14 @@ struct CollectiveRequest {
   ElementType type = ElementType::kFp32;
   std::vector<std::uint64_t> sizes;  ///< of the whole buffer
   bool warms_up = true;
+  std::string compression = {};  ///< instead of the platform's; empty: the platform's
 };
 
 /// Algorithms that a request can name: those of `collectives.algorithm` and, of a Broadcast, trees.
 [[nodiscard]] std::vector<std::string> collective_algorithms();
+
+/// What `collectives.compression.method` can be.
+[[nodiscard]] std::vector<std::string> compressor_names();
 
 /// Fields of the platform that the request's algorithm stands for. What it says of a Broadcast is for it alone.
 /// `option` is what names it in messages ("--algorithm"). Throws UsageError for a tree of another operation.

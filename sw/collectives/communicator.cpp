@@ -9,6 +9,7 @@
 
 #include "hw/core/cause/causes.h"
 #include "hw/core/config/blame.h"
+#include "sw/collectives/compressed/all_reduce.h"
 #include "sw/collectives/nodes.h"
 
 namespace weft::collectives {
@@ -72,6 +73,20 @@ Communicator::Communicator(std::vector<Rank*> ranks, const Config& config, std::
     broadcast_ = std::make_unique<TreeBroadcast>(ranks_, config.broadcast,
                                                  name_ + " " + std::string(name_of(config.broadcast.algorithm)));
   }
+  compression::check(config.compression, "collectives.compression");
+  if (config.compression.on() && size() > 1) {
+    compressed_ = std::make_unique<CompressedAllReduce>(*this, config.compression);
+  }
+}
+
+Communicator::~Communicator() = default;
+
+void require_exact_sums(const CommunicatorConfig& config, const Rank& rank) {
+  const compression::CompressionConfig& how = config.compression;
+  if (rank.store == nullptr || !how.on() || compression::compressor_of(how, "collectives.compression").exact) return;
+  throw ConfigError("collectives.compression.method",
+                    "expected none or lossless with data on, since sums are compared with exact ones, got " +
+                        std::string(name_of(how.method)));
 }
 
 std::unique_ptr<Group> Communicator::make_group(const Algorithm& algorithm) {
@@ -187,6 +202,13 @@ Task Communicator::reduce_scatter(int member, std::uint64_t input, std::uint64_t
 }
 
 Task Communicator::all_reduce(int member, std::uint64_t buffer, std::uint64_t bytes, ElementType type) {
+  if (compressed_ != nullptr && type == ElementType::kFp32 && bytes >= sizeof(float)) {
+    return compressed_->run(member, buffer, bytes);
+  }
+  return all_reduce_whole(member, buffer, bytes, type);
+}
+
+Task Communicator::all_reduce_whole(int member, std::uint64_t buffer, std::uint64_t bytes, ElementType type) {
   const Doer& doer = doer_for(Operation::kAllReduce);
   Group& group = begin(doer, "all_reduce");
   const Watch::Call call(watch_.get(), member, "all_reduce", bytes);

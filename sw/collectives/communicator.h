@@ -20,6 +20,12 @@
 
 namespace weft::collectives {
 
+class CompressedAllReduce;
+
+/// For those who compare sums with a reference. Throws ConfigError if memories have numbers and `config` compresses
+/// what is summed with a loss.
+void require_exact_sums(const CommunicatorConfig& config, const firmware::Rank& rank);
+
 /// A group of ranks with the connections and staging memory of its collectives. Every member calls the same operations
 /// in the same order, each on a thread of its own processor; a communicator runs one at a time.
 ///
@@ -34,6 +40,7 @@ class Communicator {
   // Groups refer to it.
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
+  ~Communicator();
 
   [[nodiscard]] int size() const { return static_cast<int>(ranks_.size()); }
   firmware::Rank& rank(int member) { return *ranks_[static_cast<std::size_t>(member)]; }
@@ -53,6 +60,9 @@ class Communicator {
   /// When a member ended the phases of its latest multicast; nothing with another algorithm.
   [[nodiscard]] std::optional<MulticastPhases> multicast_phases(int member) const;
 
+  /// Null where nothing is compressed.
+  [[nodiscard]] const CompressedAllReduce* compressed() const { return compressed_.get(); }
+
   /// Throws ConfigError for a collective that neither the algorithm nor what is in its place has.
   void check(dimensions::Operation operation) const;
   void check_barrier() const { check(dimensions::Operation::kAllReduce); }
@@ -62,8 +72,10 @@ class Communicator {
   /// sums may be left in `input`.
   firmware::Task reduce_scatter(int member, std::uint64_t input, std::uint64_t output, std::uint64_t bytes,
                                 ElementType type);
-  /// Sums `buffer` over all members, in place.
+  /// Sums `buffer` over all members, in place; compressed if the configuration has it so.
   firmware::Task all_reduce(int member, std::uint64_t buffer, std::uint64_t bytes, ElementType type);
+  /// The same as it is.
+  firmware::Task all_reduce_whole(int member, std::uint64_t buffer, std::uint64_t bytes, ElementType type);
   /// Part i of `input` goes to member i, whose `output` has it as part `member`: equal parts, what does not divide is
   /// left.
   firmware::Task all_to_all(int member, std::uint64_t input, std::uint64_t output, std::uint64_t bytes);
@@ -126,7 +138,8 @@ class Communicator {
   std::vector<std::uint64_t> token_;                                 ///< of a barrier, by member
   Doer other_;
   Doer own_;
-  std::unique_ptr<TreeBroadcast> broadcast_;  ///< if not as the algorithm has it
+  std::unique_ptr<CompressedAllReduce> compressed_;  ///< of what travels compressed; null: nothing does
+  std::unique_ptr<TreeBroadcast> broadcast_;         ///< if not as the algorithm has it
   const MulticastGroup* multicast_ = nullptr;
   std::unique_ptr<Watch> watch_;  ///< where the critical path is kept
 };

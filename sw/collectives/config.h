@@ -9,6 +9,7 @@
 #include "hw/core/config/named.h"
 #include "hw/core/fields.h"
 #include "sw/collectives/tree/tree_broadcast.h"
+#include "sw/compression/config.h"
 
 namespace weft::collectives {
 
@@ -46,6 +47,7 @@ struct CommunicatorConfig {
   int pieces = 16;
   Time entry;
   BroadcastConfig broadcast;
+  compression::CompressionConfig compression;
   Sections sections{names_for<Algorithm>()};
 
   /// Of that many slots.
@@ -94,6 +96,7 @@ struct CommunicatorConfig {
     visit("entry", entry, "Time that the caller's library spends on a collective before its first request",
           Range{0, 1'000'000'000});
     visit("broadcast", broadcast, "Algorithm of Broadcasts, if it differs from that of other collectives");
+    visit("compression", compression, "AllReduces of float32 travel compressed, whoever calls them");
     sections.fields(visit);
   }
 };

@@ -244,6 +244,8 @@ class CommandWindow {
 
   /// Performance counters, read in no time.
   [[nodiscard]] const accelerator::Accelerator::Counters& counters() const { return accelerator_->counters(); }
+  /// What its kernels run on.
+  [[nodiscard]] const accelerator::ComputeConfig& compute() const { return accelerator_->config().compute; }
   /// How long streams have waited for a semaphore.
   [[nodiscard]] Time waited(std::size_t semaphore) const {
     const std::vector<Time>& times = counters().waited;

@@ -125,7 +125,8 @@ double time_of(const std::vector<LayerKernel>& kernels, const KernelTime& time) 
 }  // namespace
 
 accelerator::KernelWork kernel_work(const accelerator::ComputeConfig& config, const LayerKernel& kernel) {
-  return std::visit([&](const auto& shape) { return accelerator::kernel_work(config, shape); }, kernel.shape);
+  using accelerator::kernel_work;
+  return std::visit([&](const auto& shape) { return kernel_work(config, shape); }, kernel.shape);
 }
 
 std::vector<LayerKernel> forward_kernels(const Layer& layer, std::int64_t batch, const Types& types) {

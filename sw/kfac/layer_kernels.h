@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "hw/accelerator/kernel.h"
+#include "sw/compression/kernel.h"
 #include "sw/kfac/fusion.h"
 #include "sw/models/network.h"
 
@@ -21,7 +22,7 @@ struct LayerKernel {
   /// Of static storage, such as "forward" or "factor_a.patches".
   std::string_view name;
   std::variant<accelerator::Convolution, accelerator::Gemm, accelerator::Norm, accelerator::Elementwise,
-               accelerator::Inverse, accelerator::Optimiser>
+               accelerator::Inverse, accelerator::Optimiser, compression::OneBlock>
       shape;
 };
 [[nodiscard]] accelerator::KernelWork kernel_work(const accelerator::ComputeConfig& config, const LayerKernel& kernel);

@@ -50,6 +50,7 @@ Fsdp::Fsdp(std::vector<Rank*> ranks, const FsdpConfig& config, const Communicato
   work_until_.push_back(0);
   for (const double work : work_of_stages(plan_)) work_until_.push_back(work_until_.back() + work);
   flops_per_token_ = models::convention_flops_per_token(plan_.model, config.sequence, false);
+  collectives::require_exact_sums(collectives, *ranks_.front());
   add_groups(collectives);
   const bool on_host = collectives::algorithm_of(collectives.algorithm).on_host;
   for (std::size_t i = 0; i < ranks_.size(); ++i) {

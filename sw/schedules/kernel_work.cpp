@@ -14,16 +14,6 @@ accelerator::DataType data_type(int element_bytes) {
                             : (element_bytes == 1 ? accelerator::DataType::kFp8 : accelerator::DataType::kTf32);
 }
 
-/// With the last-level cache, which is as slow as the array under a cap of its clock: HBM can be the faster one then.
-Time on_the_array(const accelerator::KernelWork& work) {
-  return work.clock < 1 ? std::max(work.compute, work.cache) : work.compute;
-}
-
-/// Joules of what belongs to the kernel: HBM counts its own.
-double on_the_die(const accelerator::KernelWork& work) {
-  return work.array_energy + work.moving_energy;
-}
-
 struct ToWork {
   const accelerator::ComputeConfig& compute;
 
@@ -70,34 +60,17 @@ accelerator::KernelWork kernel_work(const accelerator::ComputeConfig& compute, c
   return std::visit(ToWork{compute}, kernel.shape);
 }
 
-accelerator::Command kernel_command(std::uint32_t stream, const char* label, const accelerator::KernelWork& work) {
-  accelerator::Command command;
-  command.operation = accelerator::Operation::kKernel;
-  command.stream = stream;
-  command.launch_ps = work.launch.count();
-  command.compute_ps = on_the_array(work).count();
-  if (work.clock < 1) command.capped_ps = std::max(Time(), on_the_array(work) - work.uncapped.compute).count();
-  command.read = static_cast<std::uint64_t>(work.read.count());
-  command.written = static_cast<std::uint64_t>(work.written.count());
-  command.cached = static_cast<std::uint64_t>(work.cached.count());
-  command.blocks = static_cast<std::uint32_t>(work.blocks);
-  command.tiles = static_cast<std::uint32_t>(work.tiles);
-  command.energy = on_the_die(work);
-  command.flops = work.flops;
-  command.label = label;
-  return command;
-}
-
 chakra::KernelDemand kernel_demand(const accelerator::KernelWork& work) {
+  const accelerator::Command command = kernel_command(0, nullptr, work);
   chakra::KernelDemand kernel;
   kernel.launch_ps = work.launch.count();
-  kernel.compute_ps = on_the_array(work).count();
+  kernel.compute_ps = command.compute_ps;
   kernel.read = work.read.count();
   kernel.written = work.written.count();
   kernel.cached = work.cached.count();
   kernel.blocks = work.blocks;
   kernel.tiles = work.tiles;
-  kernel.energy_nj = rounded(on_the_die(work) / kNanojoule, "the energy of a kernel in nJ");
+  kernel.energy_nj = rounded(command.energy / kNanojoule, "the energy of a kernel in nJ");
   return kernel;
 }
 

@@ -5,6 +5,7 @@
 
 #include "hw/accelerator/command.h"
 #include "hw/accelerator/kernel.h"
+#include "hw/accelerator/kernel_command.h"
 #include "sw/models/kernels.h"
 #include "traces/chakra/kernels.h"
 
@@ -21,9 +22,7 @@ constexpr std::uint32_t kSumStream = 2;
 [[nodiscard]] accelerator::KernelWork kernel_work(const accelerator::ComputeConfig& compute,
                                                   const models::Kernel& kernel);
 
-/// Launches it. `label` is kept by the caller for the run.
-[[nodiscard]] accelerator::Command kernel_command(std::uint32_t stream, const char* label,
-                                                  const accelerator::KernelWork& work);
+using accelerator::kernel_command;
 
 /// The same in a trace, and from it; a trace keeps no labels, nor energy below a nanojoule.
 [[nodiscard]] chakra::KernelDemand kernel_demand(const accelerator::KernelWork& work);

@@ -64,7 +64,7 @@ struct ReferenceConfig {
   bool local_factors = false;  ///< of the owner's samples alone
   std::vector<int> owners;     ///< by factor, who inverts it
   kfac::Packing packing = kfac::Packing::kIndices;
-  schedules::CompressionConfig compression;
+  compression::CompressionConfig compression;
   int coefficients = 0;  ///< of blocks of compressed activations; 0: kept as they are
   bool exact_a = false;  ///< factors of inputs are computed before these are compressed
   int factor_interval = 1;
@@ -239,7 +239,7 @@ class ReferenceTraining {
     return activations;
   }
 
-  static compression::Distribution distribution_of(const schedules::CompressorName& method) {
+  static compression::Distribution distribution_of(const compression::CompressorName& method) {
     using compression::Distribution;
     return method == "exponential" ? Distribution::kExponential
            : method == "gamma"     ? Distribution::kGamma
@@ -248,7 +248,7 @@ class ReferenceTraining {
 
   /// What each rank chooses of each message, added in the order of the ranks; the rest stays with it.
   Reals<float> sparse_sum(const std::vector<Reals<float>>& by_rank, const std::vector<std::size_t>& messages) {
-    const schedules::CompressionConfig& how = config_.compression;
+    const compression::CompressionConfig& how = config_.compression;
     residuals_.resize(by_rank.size(), Reals<float>(by_rank.front().size()));
     Reals<float> sum(by_rank.front().size());
     for (std::size_t r = 0; r < by_rank.size(); ++r) {
@@ -258,7 +258,7 @@ class ReferenceTraining {
         for (std::size_t i = 0; i < rest.size(); ++i) rest[i] += by_rank[r][first + i];
         const auto target = static_cast<std::size_t>(std::ceil(how.ratio * static_cast<double>(rest.size())));
         std::vector<std::uint32_t> chosen;
-        if (how.estimates()) {
+        if (how.method != "top-k") {
           const auto [estimator, fresh] =
               estimators_.try_emplace({r, m}, distribution_of(how.method), how.ratio, how.stages);
           chosen = compression::above(rest, estimator->second.threshold(rest), std::min(2 * target, rest.size()));

@@ -84,8 +84,8 @@ inline Trained train(const platforms::MachineConfig& machine_config, const model
   trained.average_messages = messages(schedules::KfacTraffic::kDelayed);
   if (config.compression.on()) {
     trained.gradient_messages.clear();
-    for (const auto& message : kfac.layout().sparse) {
-      trained.gradient_messages.push_back(static_cast<std::size_t>(message.elements));
+    for (const auto& message : kfac.layout().compressed) {
+      trained.gradient_messages.push_back(static_cast<std::size_t>(message.message.elements));
     }
   }
   trained.owners = kfac.decisions().placement.owner;

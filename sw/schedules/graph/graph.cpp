@@ -31,6 +31,7 @@ GraphEngine::GraphEngine(std::vector<Rank*> ranks, const GraphConfig& config,
       collectives_(collectives),
       compute_(compute),
       traces_(std::move(traces)) {
+  collectives::require_exact_sums(collectives_, *ranks_.front());
   std::vector<std::uint32_t> everybody(ranks_.size());
   for (std::size_t r = 0; r < ranks_.size(); ++r) everybody[r] = static_cast<std::uint32_t>(r);
   traces_.groups.try_emplace("", everybody);

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "hw/core/number_text.h"
-#include "sw/compression/selection.h"
 #include "sw/models/named_model.h"
 #include "sw/schedules/kernel_work.h"
 #include "sw/schedules/kfac/kfac_member.h"
@@ -111,8 +110,9 @@ Kfac::Kfac(std::vector<Rank*> ranks, models::Network network, const KfacConfig& 
   const bool copies_on_host = broadcasts_on_host(with(collectives, config.broadcasts));
   for (std::size_t i = 0; i < ranks_.size(); ++i) {
     members_.emplace_back(std::make_unique<Member>(static_cast<int>(i), *ranks_[i], sums_on_host, copies_on_host));
-    if (!config.compression.estimates()) continue;
-    members_.back()->placed = &ranks_[i]->processor->create_completion_queue("sparse gradients to be in place");
+    if (layout_.compressed.empty()) continue;
+    members_.back()->compressed.emplace(
+        collectives::CompressedEnd::make(*ranks_[i], static_cast<int>(i), layout_.compressed.front().plan.varies));
   }
 }
 
@@ -415,38 +415,13 @@ Task Kfac::collect(Member& member, const KfacSite& site, const KfacMessage& mess
       return group.allgather(site.member, message.address, message.bytes, kKfacElement);
     case KfacCollective::kAllToAll:
       return group.all_to_all(site.member, message.address, message.output, message.bytes);
-    case KfacCollective::kSparse:
-      return gather_sparse(member, layout_.sparse[message.first]);
+    case KfacCollective::kCompressed:
+      return collectives::send_compressed(group, *member.compressed, layout_.compressed[message.first], message.round,
+                                          arithmetic_ != nullptr);
     case KfacCollective::kBroadcast:
       break;
   }
   return group.broadcast(site.member, message.root, message.address, message.bytes);
-}
-
-Task Kfac::gather_sparse(Member& member, const KfacLayout::Sparse& message) {
-  Communicator& group = *all_reduce_group_;
-  const auto ranks = ranks_.size();
-  std::uint64_t most = static_cast<std::uint64_t>(message.target);
-  std::uint64_t own = most;
-  if (config_.compression.estimates()) {
-    co_await group.allgather(member.index, message.counts, kCount * ranks, kCount);
-    if (arithmetic_) {
-      std::vector<std::uint32_t> counts(ranks);
-      member.rank.store->read(message.counts, reinterpret_cast<std::byte*>(counts.data()), kCount * ranks);
-      most = *std::max_element(counts.begin(), counts.end());
-      own = counts[static_cast<std::size_t>(member.index)];
-    }
-  }
-  member.pairs += own;
-  member.dense += static_cast<std::uint64_t>(message.elements);
-  if (most == 0) co_return;
-  const std::uint64_t block = sizeof(compression::Pair) * most;
-  if (config_.compression.estimates()) {
-    member.rank.accelerator.copy(0, message.own, message.pairs + block * static_cast<std::uint64_t>(member.index),
-                                 block, *member.placed, 0);
-    co_await member.placed->next();
-  }
-  co_await group.allgather(member.index, message.pairs, block * ranks, sizeof(compression::Pair));
 }
 
 }  // namespace weft::schedules

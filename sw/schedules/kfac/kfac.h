@@ -68,7 +68,11 @@ struct KfacResult {
   Time profile_time;  ///< from its start until the first rank begins the first step
   Time rest;          ///< from the last step's end until all of it is learnt (Trainer::rest)
   bool has_rest = false;
-  double density = 0;  ///< of sparse gradients: elements sent, by those that there are; without data the target
+  /// Of compressed gradients: pairs, values or words of 4 bytes sent, by the elements that there are; without data the
+  /// target.
+  double density = 0;
+  std::uint64_t compressed_bytes = 0;            ///< of all ranks and steps that are simulated
+  std::uint64_t uncompressed_bytes = 0;          ///< of the same messages
   std::uint64_t activation_bytes = 0;            ///< of a rank's batch
   std::uint64_t allocated_activation_bytes = 0;  ///< the memory for them, fewer if they are compressed
   bool profiled = false;
@@ -87,8 +91,8 @@ struct KfacResult {
 /// The engine that trains by a schedule (schedule.h), as firmware on every rank: it does what the steps of a Trainer
 /// say.
 ///
-/// A sparse message is an Allgather of as many pairs as the rank with most has chosen, behind one of their numbers
-/// unless these are given. Of what steps send for later ones, what is under way at the end is not waited for.
+/// A compressed message is sent by send_compressed() (sw/collectives/compressed/message.h). Of what steps send for
+/// later ones, what is under way at the end is not waited for.
 ///
 /// On each rank one thread launches kernels on the compute stream, `launch` for each, ahead of the accelerator but no
 /// further than `kAhead` stages and never past a wait for something that is sent, which blocks the host as Horovod's
@@ -199,7 +203,6 @@ class Kfac {
   void draw(const Member& member, const KfacMessage& message, Time from) const;
   [[nodiscard]] KfacSite site_of(const Member& member, const KfacMessage& message) const;
   firmware::Task collect(Member& member, const KfacSite& site, const KfacMessage& message);
-  firmware::Task gather_sparse(Member& member, const KfacLayout::Sparse& message);
   // The profile (kfac_profile.cpp):
   firmware::Task profile(Member& member);
   firmware::Task time_collectives(Member& member, collectives::Communicator& group, bool broadcasts,

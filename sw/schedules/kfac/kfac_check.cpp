@@ -18,11 +18,11 @@ constexpr std::uint64_t preconditioned(std::uint64_t gradient) {
 
 KfacCheck::KfacCheck(const Kfac& kfac, std::vector<Rank*> ranks)
     : kfac_(kfac), ranks_(std::move(ranks)), times_(ranks_.size()) {
-  const CompressionConfig& compression = kfac.config().compression;
+  const compression::CompressionConfig& compression = kfac.config().compression;
   if (!compression.on()) return;
   throw ConfigError("workload.compression.method",
-                    "expected none with data on, or workload.training on, since a sum of sparse gradients leaves out "
-                    "what stays behind, got " +
+                    "expected none with data on, or workload.training on, since a sum of compressed gradients "
+                    "leaves out what stays behind, got " +
                         std::string(name_of(compression.method)));
 }
 

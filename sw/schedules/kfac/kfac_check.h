@@ -20,7 +20,7 @@ namespace weft::schedules {
 ///     kfac.set_arithmetic(check.arithmetic());
 class KfacCheck {
  public:
-  /// Throws ConfigError for sparse gradients, whose sums lack what stays behind.
+  /// Throws ConfigError for compressed gradients, whose sums lack what stays behind.
   KfacCheck(const Kfac& kfac, std::vector<firmware::Rank*> ranks);
 
   [[nodiscard]] Kfac::Arithmetic arithmetic();

@@ -9,6 +9,7 @@
 #include "hw/core/fields.h"
 #include "hw/core/quantity.h"
 #include "sw/collectives/config.h"
+#include "sw/compression/config.h"
 #include "sw/kfac/packing.h"
 
 namespace weft::schedules {
@@ -60,47 +61,6 @@ enum class SendingCost : std::uint8_t { kBroadcast, kAllReduce };
 inline EnumNames<SendingCost> enum_names(SendingCost /*tag*/) {
   return {{"broadcast", SendingCost::kBroadcast}, {"all-reduce", SendingCost::kAllReduce}};
 }
-
-/// A way of making gradients sparse by its name, which is `none` or one of compressors()
-/// (sw/schedules/kfac/compressor.h).
-struct Compressor;
-[[nodiscard]] const Names& registered(const Compressor* kind);
-class CompressorName : public NameOf<Compressor> {
- public:
-  CompressorName() : NameOf(kNone) {}
-  using NameOf::NameOf;
-
-  [[nodiscard]] bool is_none() const { return text() == kNone; }
-
-  static constexpr std::string_view kNone = "none";
-};
-inline EnumNames<CompressorName> enum_names(const CompressorName& /*tag*/) {
-  EnumNames<CompressorName> names = {{CompressorName::kNone, {}}};
-  for (const auto& [name, value] : enum_names(NameOf<Compressor>())) names.emplace_back(name, name);
-  return names;
-}
-
-/// What of a message of gradients is sent, as pairs of index and value by an Allgather. What is not stays behind and is
-/// added to the next step's gradients (error feedback).
-struct CompressionConfig {
-  CompressorName method;
-  double ratio = 0.01;
-  int stages = 0;
-  Sections own{names_for<Compressor>()};
-
-  template <typename Visitor>
-  void fields(Visitor&& visit) {
-    const std::string methods = "none: all; " + names_for<Compressor>().doc();
-    visit("method", method, methods);
-    visit("ratio", ratio, "Share of the elements to send, above 0 and up to 1");
-    visit("stages", stages, "SIDCo's stages of fitting; 0: adapted to what the last five steps sent", Range{0, 32});
-    own.fields(visit);
-  }
-
-  [[nodiscard]] bool on() const { return !method.is_none(); }
-  /// Ranks do not know beforehand how much each of them sends.
-  [[nodiscard]] bool estimates() const;
-};
 
 /// How activations are kept for the backward pass: as they are, or by the DCT of blocks (see sw/compression/dct.h).
 enum class ActivationCompression : std::uint8_t { kNone, kDct };
@@ -210,7 +170,7 @@ struct KfacConfig {
   int inverse_interval = 1;
   int delay = 1;
   int averaging_interval = 1;
-  CompressionConfig compression;
+  compression::CompressionConfig compression;
   ActivationsConfig activations;
   KfacTrainingConfig training;
   KfacCollectives all_reduces;
@@ -265,7 +225,7 @@ struct KfacConfig {
     visit("delay", delay, "Steps from the beginning of an averaging of weights to its merging (dasgd)", Range{0, 1000});
     visit("averaging_interval", averaging_interval, "Steps from one averaging of weights to the next (dasgd)",
           Range{1, 1'000'000});
-    visit("compression", compression, "Sparse gradients");
+    visit("compression", compression, "Compressed gradients");
     visit("activations", activations, "Compressed activations");
     visit("training", training, "Training with real numbers, with data on");
     visit("all_reduces", all_reduces,

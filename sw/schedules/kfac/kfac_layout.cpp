@@ -9,7 +9,6 @@
 #include <memory>
 #include <numeric>
 
-#include "sw/compression/selection.h"
 #include "sw/kfac/compression_kernels.h"
 #include "sw/kfac/layer_kernels.h"
 #include "sw/kfac/packing.h"
@@ -43,6 +42,13 @@ std::int64_t elements(std::initializer_list<std::int64_t> factors) {
     product *= factor;
   }
   return product;
+}
+
+/// A row for each output.
+compression::Message::Tensor tensor_of(const models::Layer& layer) {
+  const std::int64_t parameters = models::parameters(layer);
+  if (!models::has_factors(layer)) return {1, parameters};
+  return {layer.channels_out, parameters / layer.channels_out};
 }
 
 std::uint64_t sum_of(const std::vector<std::uint64_t>& bytes) {
@@ -245,27 +251,25 @@ void KfacLayout::lay_out(const Allocate& allocate_bytes, std::size_t ranks, cons
                                         : allocate_owned(buffer.what, bytes, buffer.owners));
   }
   if (!config.compression.on()) return;
-  std::uint64_t residuals = allocate("residuals of gradients", whole);
+  std::uint64_t residuals = config.compression.error_feedback ? allocate("residuals of gradients", whole) : 0;
   std::size_t last = network.layers.size();
   for (const std::size_t count : gradient_groups(network, config)) {
-    Sparse message;
+    collectives::CompressedMessage message;
     last -= count;
-    for (std::size_t l = last; l < last + count; ++l) message.elements += models::parameters(network.layers[l]);
-    message.gradients = gradients[last + count - 1];
-    message.residuals = residuals;
-    residuals += bytes_of_elements(message.elements);
-    message.target = std::clamp<std::int64_t>(
-        static_cast<std::int64_t>(std::ceil(config.compression.ratio * static_cast<double>(message.elements))), 1,
-        std::max<std::int64_t>(message.elements, 1));
-    message.most =
-        config.compression.estimates() ? std::min(Sparse::kMost * message.target, message.elements) : message.target;
-    const std::uint64_t bytes = sizeof(compression::Pair) * static_cast<std::uint64_t>(message.most);
-    if (config.compression.estimates()) {
-      message.own = allocate("sparse gradients", bytes);
-      message.counts = allocate("counts of sparse gradients", kKfacElement * ranks);
+    for (std::size_t l = last + count; l-- > last;) {
+      const models::Layer& layer = network.layers[l];
+      message.message.elements += models::parameters(layer);
+      message.message.tensors.push_back(tensor_of(layer));
     }
-    message.pairs = allocate("sparse gradients of all ranks", bytes * ranks);
-    sparse.push_back(message);
+    message.plan = compression::plan_of(message.message, config.compression);
+    message.address = gradients[last + count - 1];
+    message.residuals = residuals;
+    residuals += bytes_of_elements(message.message.elements);
+    if (message.plan.state_bytes > 0) {
+      allocate("state of compressors", static_cast<std::uint64_t>(message.plan.state_bytes));
+    }
+    message.lay_out(ranks, "gradients", allocate);
+    compressed.push_back(std::move(message));
   }
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "sw/collectives/compressed/message.h"
 #include "sw/compression/dct.h"
 #include "sw/firmware/rank.h"
 #include "sw/kfac/fusion.h"
@@ -32,20 +33,6 @@ struct KfacLayout {
   /// Of a buffer of several tensors, one behind the other: addresses by tensor. Layers without parameters have none.
   using Addresses = std::vector<std::uint64_t>;
 
-  /// A message of gradients that is made sparse.
-  struct Sparse {
-    /// Of the target: what is sent at most where a threshold decides. The rest stays behind.
-    static constexpr std::int64_t kMost = 2;
-
-    std::int64_t elements = 0;
-    std::int64_t target = 0;      ///< pairs of each rank
-    std::int64_t most = 0;        ///< the same
-    std::uint64_t gradients = 0;  ///< the last layer first, as all below
-    std::uint64_t residuals = 0;  ///< what was left behind
-    std::uint64_t own = 0;        ///< pairs of this rank, where a threshold decides how many there are
-    std::uint64_t counts = 0;     ///< of pairs, by rank
-    std::uint64_t pairs = 0;      ///< of all ranks, rank after rank
-  };
   /// Weights on their way to a mean, laid out as `weights`.
   struct Average {
     std::uint64_t sum = 0;
@@ -65,12 +52,12 @@ struct KfacLayout {
   std::vector<std::size_t> sending_order;  ///< factors as `sent_factors` lie
   /// By layer, what comes in; then what the last one puts out. Compressed, all but the first take turns in two buffers.
   Addresses activations;
-  Addresses kept;                      ///< by layer: its input compressed; 0 of the first; none without compression
-  Addresses output_gradients;          ///< by layer with factors, which are computed from them
-  std::uint64_t workspace = 0;         ///< gradients of what other layers put out, and patches of inputs
-  std::vector<Sparse> sparse;          ///< by message of gradients
-  std::vector<Average> averages;       ///< by slot
-  std::vector<Addresses> own;          ///< by Trainer::buffers, and tensor
+  Addresses kept;               ///< by layer: its input compressed; 0 of the first; none without compression
+  Addresses output_gradients;   ///< by layer with factors, which are computed from them
+  std::uint64_t workspace = 0;  ///< gradients of what other layers put out, and patches of inputs
+  std::vector<collectives::CompressedMessage> compressed;  ///< by message of gradients, the last layer first
+  std::vector<Average> averages;                           ///< by slot
+  std::vector<Addresses> own;                              ///< by Trainer::buffers, and tensor
   std::uint64_t activation_bytes = 0;  ///< of all inputs, and what the last layer puts out, as they are
   std::uint64_t allocated_activation_bytes = 0;
 

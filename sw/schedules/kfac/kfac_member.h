@@ -4,9 +4,11 @@
 #include <array>
 #include <deque>
 #include <list>
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "sw/collectives/compressed/message.h"
 #include "sw/schedules/collective_kernel.h"
 #include "sw/schedules/kfac/kfac.h"
 
@@ -40,14 +42,14 @@ struct Kfac::Member {
   firmware::Counter stages;   ///< of steps, ended since the beginning
   firmware::Counter decided;  ///< the steps may begin
   std::array<firmware::Counter, kKfacTraffics> arrived;
-  std::array<firmware::Counter, 2> ready;       ///< messages of AllReduces and the like, of Broadcasts
-  std::array<std::deque<Ready>, 2> queues;      ///< of these, those that have not begun
-  std::size_t stage = 0;                        ///< of the step, that ends next
-  std::size_t handed = 0;                       ///< messages of the step
-  std::array<CollectiveKernel, 2> kernels;      ///< likewise
-  std::list<Transfer> transfers;                ///< of this step, and what is under way
-  firmware::CompletionQueue* placed = nullptr;  ///< sparse gradients, by a copy engine
-  Time last_end;                                ///< of the stage before
+  std::array<firmware::Counter, 2> ready;                ///< messages of AllReduces and the like, of Broadcasts
+  std::array<std::deque<Ready>, 2> queues;               ///< of these, those that have not begun
+  std::size_t stage = 0;                                 ///< of the step, that ends next
+  std::size_t handed = 0;                                ///< messages of the step
+  std::array<CollectiveKernel, 2> kernels;               ///< likewise
+  std::list<Transfer> transfers;                         ///< of this step, and what is under way
+  std::optional<collectives::CompressedEnd> compressed;  ///< if gradients are
+  Time last_end;                                         ///< of the stage before
   std::array<Time, kKfacTraffics> waited{};
   std::vector<Time> profile_times;  ///< by stage
   Time began;                       ///< the first step
@@ -57,8 +59,6 @@ struct Kfac::Member {
   std::vector<Time> simulated;      ///< when those ended that were not left out
   Time rest_end;
   bool finished = false;
-  std::uint64_t pairs = 0;               ///< sparse gradients sent
-  std::uint64_t dense = 0;               ///< of as many elements
   std::array<Time, kKfacParts> parts{};  ///< of this step
   /// The time and the parts of the latest, as many as may repeat.
   std::deque<std::pair<Time, std::array<Time, kKfacParts>>> latest;

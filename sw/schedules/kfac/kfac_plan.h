@@ -38,7 +38,7 @@ enum class KfacPart : std::uint8_t {
   kInverseComm,     ///< stood waiting for inverses (of dp: preconditioned gradients)
   kInversePacking,  ///< they are packed and unpacked; published as part of InverseComm
   kPrecondition,
-  kCompression,  ///< gradients made sparse, and what came added up; activations compressed and restored
+  kCompression,  ///< of gradients, and back; activations compressed and restored
 };
 constexpr std::size_t kKfacParts = 11;
 constexpr std::size_t index(KfacPart part) {
@@ -102,13 +102,14 @@ struct KfacStage {
   KfacWork work;
   KfacPart part;
   int item = 0;  ///< a layer; a factor, A of the first layer that has any being 0, its G 1, A of the second 2, ...;
-                 ///< of sparse gradients their message
+                 ///< of compressed gradients their message
   Doers doers;
   std::vector<PlannedKernel> kernels;
   /// Before it, so many messages of the step must have come, of kDelayed those of the step `Trainer::lag` before; 0:
   /// none need have.
   std::array<std::size_t, kKfacTraffics> after{};
   int slot = 0;                                ///< of averages
+  std::size_t round = 0;                       ///< of a compressor
   KfacGradient gradient = KfacGradient::kOwn;  ///< of an update
   int within = kAllRanks;                      ///< over which ranks gradients and averages are summed
   std::function<void(firmware::Rank&, int member)> contents = {};  ///< of the schedule's own
@@ -116,10 +117,10 @@ struct KfacStage {
   bool host_waits = false;      ///< until it has ended, before it launches more
 };
 
-enum class KfacCollective : std::uint8_t { kAllReduce, kReduceScatter, kAllgather, kAllToAll, kBroadcast, kSparse };
+enum class KfacCollective : std::uint8_t { kAllReduce, kReduceScatter, kAllgather, kAllToAll, kBroadcast, kCompressed };
 
-/// A collective of a step: of neighbours in memory, or a Broadcast. kSparse is an Allgather of what each rank has
-/// chosen of a message of gradients, `KfacLayout::sparse[first]`.
+/// A collective of a step: of neighbours in memory, or a Broadcast. kCompressed is what
+/// a round of a compressor sends of a message of gradients, `KfacLayout::compressed[first]`.
 struct KfacMessage {
   KfacTraffic traffic;
   KfacCollective collective = KfacCollective::kAllReduce;
@@ -129,6 +130,7 @@ struct KfacMessage {
   int within = kAllRanks;      ///< which of Trainer::subgroups; or all
   std::size_t first = 0;       ///< of gradients and factors: in the order of their buffer; of others: which
   std::size_t count = 1;
+  std::size_t round = 0;  ///< of a compressor
   std::uint64_t address = 0;
   std::uint64_t output = 0;  ///< of an AllToAll
   std::uint64_t bytes = 0;

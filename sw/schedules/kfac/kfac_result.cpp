@@ -61,11 +61,8 @@ std::vector<Kfac::Unused> Kfac::unused() const {
     add(section.name != config.algorithm.text(), section.key.c_str(), algorithm);
   add(config.metrics == 0, "cycle", "workload.metrics is 0");
   for (const char* field : {"overlap_inverses", "broadcasts"}) add(!broadcasts, field, "no inverses are broadcast");
-  add(!config.compression.on(), "compression.ratio", "workload.compression.method is none");
-  add(!config.compression.estimates(), "compression.stages", "no threshold is estimated");
-  for (const Section& section : config.compression.own) {
-    add(section.name != config.compression.method.text(), ("compression." + section.key).c_str(),
-        "workload.compression.method is " + config.compression.method.text());
+  for (const compression::Unfollowed& field : compression::unfollowed(config.compression, "workload.compression")) {
+    fields.push_back({field.field, field.why});
   }
   add(!config.activations.on(), "activations.ratio", "workload.activations.method is none");
   const bool replaced = !config.all_reduces.is_platform() && (!broadcasts || !config.broadcasts.is_platform());
@@ -136,7 +133,7 @@ KfacResult Kfac::result() const {
   constexpr auto kSending = static_cast<std::size_t>(KfacPart::kInverseComm);
   Time longest;
   result.profile_time = members_.front()->began;
-  std::uint64_t pairs = 0;
+  std::uint64_t units = 0;
   std::uint64_t dense = 0;
   for (const auto& member : members_) {
     for (std::size_t p = 0; p < kKfacParts; ++p) result.parts[p] += member->kept[p];
@@ -144,11 +141,14 @@ KfacResult Kfac::result() const {
     longest = std::max(longest, member->kept[kInverting] / shown);
     result.profile_time = std::min(result.profile_time, member->began);
     if (ended == config_.steps) result.rest = std::max(result.rest, member->rest_end - previous);
-    pairs += member->pairs;
-    dense += member->dense;
+    if (!member->compressed) continue;
+    units += member->compressed->units;
+    result.compressed_bytes += member->compressed->sent;
+    dense += member->compressed->dense;
   }
   result.profile_time -= started_;
-  if (dense > 0) result.density = static_cast<double>(pairs) / static_cast<double>(dense);
+  if (dense > 0) result.density = static_cast<double>(units) / static_cast<double>(dense);
+  result.uncompressed_bytes = kKfacElement * dense;
   for (Time& part : result.parts) {
     part = part / (ranks * shown);
     result.measured += part;

@@ -150,7 +150,13 @@ KfacConfig checked(KfacConfig config) {
   }
   if (config.activations.on()) check_share("workload.activations.ratio", config.activations.ratio);
   if (!config.compression.on()) return config;
-  check_share("workload.compression.ratio", config.compression.ratio);
+  compression::check(config.compression, "workload.compression");
+  if (compression::plan_of({.elements = 1}, config.compression).wire == compression::Wire::kHops) {
+    throw ConfigError("workload.compression.method",
+                      "expected one whose messages are gathered or summed, since this one works hop by hop "
+                      "(collectives.compression), got " +
+                          std::string(name_of(config.compression.method)));
+  }
   if (!config.schedule().may_be_sparse) {
     throw ConfigError("workload.compression.method", "expected none with " + std::string(name_of(config.algorithm)) +
                                                          ", which sends no gradients by an AllReduce");

@@ -11,12 +11,10 @@
 #include "hw/core/config/own_fields.h"
 #include "hw/core/random.h"
 #include "sw/compression/dct.h"
-#include "sw/compression/selection.h"
 #include "sw/kfac/arithmetic.h"
 
 namespace weft::schedules {
 
-using compression::Pair;
 using firmware::Rank;
 using models::Layer;
 
@@ -58,7 +56,6 @@ KfacTraining::KfacTraining(const Kfac& kfac, std::vector<Rank*> ranks)
       decisions_(kfac.decisions()),
       ranks_(std::move(ranks)),
       how_(kfac.config()),
-      selectors_(ranks_.size()),
       dampings_(ranks_.size(), std::vector<std::optional<kfac::Damping>>(plan_.sides().size() / 2)),
       divergences_(ranks_.size()),
       losses_(ranks_.size()) {
@@ -94,13 +91,14 @@ KfacTraining::KfacTraining(const Kfac& kfac, std::vector<Rank*> ranks)
   for (const Rank* rank : ranks_) {
     if (rank->store == nullptr) throw ConfigError("workload.training.on", "expected false or data on (--data)");
   }
+  compress_by(0);
+}
+
+void KfacTraining::compress_by(std::int64_t seed) {
   if (!how_.compression.on()) return;
-  for (auto& own : selectors_) {
-    for (std::size_t i = 0; i < layout_.sparse.size(); ++i) {
-      const Compressor& compressor = compressor_of(how_.compression);
-      own.push_back(made(compressor.make(how_.compression), "workload.compression.method", compressor.name));
-    }
-  }
+  std::vector<const collectives::CompressedMessage*> messages;
+  for (const collectives::CompressedMessage& message : layout_.compressed) messages.push_back(&message);
+  compression_.emplace(messages, how_.compression, static_cast<std::uint64_t>(seed), static_cast<int>(ranks_.size()));
 }
 
 std::uint64_t KfacTraining::parameters(std::size_t layer) const {
@@ -117,9 +115,7 @@ void KfacTraining::load(const std::vector<Reals>& weights, const std::vector<Rea
       store_to(*ranks_[r], layout_.weights[l], weights[l]);
       store_to(*ranks_[r], layout_.momentum[l], Reals(weights[l].size()));
     }
-    for (const KfacLayout::Sparse& message : layout_.sparse) {
-      store_to(*ranks_[r], message.residuals, Reals(static_cast<std::size_t>(message.elements)));
-    }
+    if (compression_) compression_->clear(*ranks_[r]);
     for (std::size_t f = 0; f < plan_.sides().size(); ++f) {
       if (how_.local_factors() && !Doers::of(owners[f]).has(static_cast<int>(r))) continue;
       const std::int64_t side = plan_.sides()[f];
@@ -142,6 +138,7 @@ void KfacTraining::draw(std::int64_t seed) {
     }
     return weights;
   };
+  compress_by(seed);
   const std::vector<Reals> teacher = weights_of("teacher");
   std::vector<Reals> inputs;
   std::vector<Reals> targets;
@@ -249,9 +246,9 @@ void KfacTraining::run(Rank& rank, int member, const KfacStage& stage) {
       return;
     }
     case KfacWork::kCompress:
-      return compress(rank, member, item);
+      return compression_->compress(rank, member, item, stage.round);
     case KfacWork::kDecompress:
-      return decompress(rank, item);
+      return compression_->decompress(rank, member, item);
     case KfacWork::kSnapshot:
       return snapshot(rank, item, layout_.averages[static_cast<std::size_t>(stage.slot)]);
     case KfacWork::kMerge:
@@ -283,46 +280,6 @@ void KfacTraining::unpack(Rank& rank, std::int64_t side, std::uint64_t sent, std
     values = std::move(whole);
   }
   store_to(rank, square, values);
-}
-
-void KfacTraining::compress(Rank& rank, int member, std::size_t number) {
-  const KfacLayout::Sparse& message = layout_.sparse[number];
-  Reals residual = load_from(rank, message.residuals, message.elements);
-  const Reals gradient = load_from(rank, message.gradients, message.elements);
-  for (std::size_t i = 0; i < residual.size(); ++i) residual[i] += gradient[i];
-  const auto most = static_cast<std::size_t>(message.most);
-  const std::vector<std::uint32_t> chosen =
-      selectors_[static_cast<std::size_t>(member)][number]->choose(residual, most);
-  // Others read so much, be it chosen or not.
-  if (chosen.size() > most || (!how_.compression.estimates() && chosen.size() < std::min(most, residual.size()))) {
-    throw std::logic_error(fmt::format("{} has chosen {} of {} elements, of which {} are sent",
-                                       name_of(how_.compression.method), chosen.size(), residual.size(), most));
-  }
-  const std::vector<Pair> pairs = compression::take(chosen, residual);
-  store_to(rank, message.residuals, residual);
-  std::uint64_t place = message.own;
-  const auto position = static_cast<std::uint64_t>(member);
-  if (how_.compression.estimates()) {
-    const auto count = static_cast<std::uint32_t>(pairs.size());
-    store_to(rank, message.counts + sizeof count * position, std::span<const std::uint32_t>(&count, 1));
-  } else {
-    place = message.pairs + sizeof(Pair) * most * position;
-  }
-  store_to(rank, place, std::span<const Pair>(pairs));
-}
-
-void KfacTraining::decompress(Rank& rank, std::size_t number) {
-  const KfacLayout::Sparse& message = layout_.sparse[number];
-  std::vector<std::uint32_t> counts(ranks_.size(), static_cast<std::uint32_t>(message.most));
-  if (how_.compression.estimates()) load_into(rank, message.counts, std::span(counts));
-  const std::uint64_t block = sizeof(Pair) * *std::max_element(counts.begin(), counts.end());
-  Reals gradient(static_cast<std::size_t>(message.elements));
-  for (std::size_t r = 0; r < ranks_.size(); ++r) {
-    std::vector<Pair> pairs(counts[r]);
-    load_into(rank, message.pairs + block * r, std::span(pairs));
-    compression::add(pairs, gradient);
-  }
-  store_to(rank, message.gradients, gradient);
 }
 
 void KfacTraining::snapshot(Rank& rank, std::size_t layer, const KfacLayout::Average& average) {

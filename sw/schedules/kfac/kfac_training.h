@@ -5,8 +5,8 @@
 #include <optional>
 #include <vector>
 
+#include "sw/collectives/compressed/message.h"
 #include "sw/kfac/arithmetic.h"
-#include "sw/schedules/kfac/compressor.h"
 #include "sw/schedules/kfac/contents.h"
 #include "sw/schedules/kfac/kfac.h"
 
@@ -58,8 +58,7 @@ class KfacTraining {
   void unpack(firmware::Rank& rank, std::int64_t side, std::uint64_t sent, std::uint64_t square, float scale);
   /// Of what ranks have summed, for a stage of its layer.
   [[nodiscard]] Floats mean_gradient(const firmware::Rank& rank, int member, const KfacStage& stage) const;
-  void compress(firmware::Rank& rank, int member, std::size_t message);
-  void decompress(firmware::Rank& rank, std::size_t message);
+  void compress_by(std::int64_t seed);
   void snapshot(firmware::Rank& rank, std::size_t layer, const KfacLayout::Average& average);
   void merge(firmware::Rank& rank, int member, const KfacStage& stage);
   [[nodiscard]] std::uint64_t parameters(std::size_t layer) const;
@@ -70,7 +69,7 @@ class KfacTraining {
   std::vector<firmware::Rank*> ranks_;
   const KfacConfig& how_;
   std::vector<Floats> targets_;                                      ///< by rank
-  std::vector<std::vector<std::unique_ptr<Selector>>> selectors_;    ///< by rank and message of gradients
+  std::optional<collectives::CompressedArithmetic> compression_;     ///< of gradients
   std::vector<std::vector<std::optional<kfac::Damping>>> dampings_;  ///< by rank and layer, between A and G
   std::vector<double> divergences_;                                  ///< by rank, of this step so far
   std::vector<std::vector<double>> losses_;                          ///< by rank and step

@@ -6,9 +6,7 @@
 #include <utility>
 
 #include "hw/core/config/blame.h"
-#include "sw/compression/selection.h"
 #include "sw/kfac/compression_kernels.h"
-#include "sw/schedules/kfac/compressor.h"
 
 namespace weft::schedules {
 
@@ -83,7 +81,7 @@ void StepBuilder::backward(std::size_t layer) {
   add(KfacWork::kBackward, KfacPart::kForwardBackward, static_cast<int>(layer), {},
       kfac::backward_kernels(network().layers[layer], network().batch, layer == 0, plan_.types_));
   gradient_ready_[layer] = last();
-  if (compresses()) compress(layer);
+  if (compresses()) compress_behind(layer);
 }
 
 void StepBuilder::average_metrics(bool behind_a) {
@@ -126,7 +124,7 @@ void StepBuilder::send_gradients(int within) {
   require_within("send_gradients", within);
   if (within != kAllRanks && config().compression.on()) {
     throw std::logic_error(
-        "sparse gradients travel over all ranks: a schedule that sums them in groups may not be sparse");
+        "compressed gradients travel over all ranks: a schedule that sums them in groups may not be sparse");
   }
   within_ = within;
   std::size_t first = 0;
@@ -134,32 +132,29 @@ void StepBuilder::send_gradients(int within) {
     const std::size_t count = decisions_.gradients[group];
     KfacMessage message = gradients_of(first, count, "gradients");
     message.ready = gradients_ready(first, count);
-    if (config().compression.on()) {
-      message.collective = KfacCollective::kSparse;
-      message.first = group;
-      message.count = 1;
-      message.name = "sparse " + message.name;
-      message.address = layout().sparse[group].pairs;
-      message.bytes = sizeof(compression::Pair) * static_cast<std::uint64_t>(layout().sparse[group].target) *
-                      static_cast<std::uint64_t>(ranks());
-    } else {
-      message.tensors = 0;
-      for (std::size_t l = layers() - first - count; l < layers() - first; ++l) {
-        message.tensors += models::tensors(network().layers[l]);
-      }
+    first += count;
+    if (compresses()) {
+      message.name = "compressed " + message.name;
+      send_compressed(group, std::move(message));
+      continue;
+    }
+    message.tensors = 0;
+    for (std::size_t l = layers() - first; l < layers() - first + count; ++l) {
+      message.tensors += models::tensors(network().layers[l]);
     }
     push(std::move(message));
-    first += count;
   }
 }
 
 void StepBuilder::await_gradients() {
-  // What all ranks have chosen is added up message by message as it comes.
-  for (std::size_t group = 0; compresses() && group < layout().sparse.size(); ++group) {
-    const KfacLayout::Sparse& message = layout().sparse[group];
-    await_[index(KfacTraffic::kGradients)] = group + 1;
+  // What all ranks have sent is added up message by message as it comes.
+  std::size_t messages = 0;
+  for (std::size_t group = 0; compresses() && group < layout().compressed.size(); ++group) {
+    const compression::Plan& plan = layout().compressed[group].plan;
+    messages += plan.rounds.size();
+    await_[index(KfacTraffic::kGradients)] = messages;
     add(KfacWork::kDecompress, KfacPart::kCompression, static_cast<int>(group), {},
-        kfac::scatter_kernels(message.elements, message.target * ranks()));
+        kfac::layer_kernels(plan.after(plan.wire == compression::Wire::kSummed ? 1 : ranks())));
   }
   await(KfacTraffic::kGradients);
 }
@@ -193,19 +188,6 @@ void StepBuilder::await_gathered(std::size_t layer) {
   std::size_t messages = 0;
   for (auto count = decisions_.gradients.rbegin(); gathered <= layer; ++count, ++messages) gathered += *count;
   await_[index(KfacTraffic::kDelayed)] = messages;
-}
-
-/// If the gradients of this layer, which are the latest, end a message.
-void StepBuilder::compress(std::size_t layer) {
-  std::size_t begin = layers();
-  std::size_t group = 0;
-  while (begin > layer) begin -= decisions_.gradients[group++];
-  if (begin != layer) return;
-  const CompressionConfig& how = config().compression;
-  const KfacLayout::Sparse& message = layout().sparse[--group];
-  add(KfacWork::kCompress, KfacPart::kCompression, static_cast<int>(group), {},
-      compressor_of(how).kernels(message.elements, message.target, how));
-  gradient_ready_[layer] = last();
 }
 
 // ---- Weights

@@ -4,8 +4,10 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sw/kfac/layer_kernels.h"
@@ -36,14 +38,15 @@ class StepBuilder {
   void forward(std::size_t layer);
   /// Brings back the layer's input, if it was compressed. The backward pass does so itself.
   void restore(std::size_t layer);
-  /// Where the layer completes a message of gradients and `workload.compression` says so, the message is made sparse.
+  /// Where the layer completes a message of gradients and `workload.compression` says so, the message is
+  /// compressed.
   void backward(std::size_t layer);
   /// The host averages metrics before what comes next. They queue behind the factors A, if these are sent by then.
   void average_metrics(bool behind_a = false);
   void update(std::size_t layer, KfacGradient gradient);
 
   // Gradients, in messages of up to `fusion_threshold`, which leave during the backward pass:
-  /// Summed over ranks, as sparse ones if `workload.compression` says so: these travel over all ranks alone.
+  /// Summed over ranks, compressed if `workload.compression` says so: these travel over all ranks alone.
   void send_gradients(int within = kAllRanks);
   void await_gradients();
   /// Each rank gets the sums of its own part.
@@ -114,7 +117,10 @@ class StepBuilder {
   /// After which stage they leave: the last of their layers.
   [[nodiscard]] std::size_t gradients_ready(std::size_t first, std::size_t count) const;
   [[nodiscard]] std::size_t sent(KfacTraffic traffic) const;
-  void compress(std::size_t layer);
+  void compress_behind(std::size_t layer);
+  void compress(std::size_t group, std::size_t round);
+  void compress_on(std::size_t group);
+  void send_compressed(std::size_t group, KfacMessage message);
   void add(KfacWork work, KfacPart part, int item, const Doers& doers, const std::vector<kfac::LayerKernel>& kernels);
   void push(KfacMessage message);
 
@@ -126,6 +132,8 @@ class StepBuilder {
   int within_ = kAllRanks;                   ///< over which ranks gradients are summed
   std::vector<std::size_t> gradient_ready_;  ///< by layer: the stage
   std::vector<std::size_t> factor_ready_;    ///< by factor
+  /// By message of gradients and round of its compressor.
+  std::map<std::pair<std::size_t, std::size_t>, std::size_t> round_ready_;
 };
 
 }  // namespace weft::schedules

@@ -23,7 +23,7 @@
 #include "platforms/machine/machine.h"
 #include "sw/collectives/algorithm.h"
 #include "sw/collectives/mesh.h"
-#include "sw/schedules/kfac/compressor.h"
+#include "sw/compression/compressor.h"
 #include "sw/schedules/kfac/methods/second_order.h"
 #include "sw/schedules/kfac/step_builder.h"
 
@@ -223,7 +223,7 @@ const std::map<std::string, std::function<void()>>& mistakes() {
       {"memory", [] { memory::provide(unmade<memory::MemoryModel>()); }},
       {"remote", [] { memory::provide(unmade<memory::RemoteModel>()); }},
       {"schedule", [] { schedules::provide(unmade<schedules::Schedule>()); }},
-      {"compressor", [] { schedules::provide(unmade<schedules::Compressor>()); }},
+      {"compressor", [] { compression::provide(unmade<compression::Compressor>()); }},
       {"job", [] { platforms::provide(unmade<platforms::JobKind>()); }},
       {"twice", [] { collectives::provide(algorithm("ring")); }},
       {"characters", [] { collectives::provide(algorithm("my ring")); }},

@@ -41,7 +41,7 @@ TEST_F(OwnMistakes, ARefusedRegistrationIsALineThatNamesItsRegistry) {
            std::pair{"memory", "model of memory \"unmade\": expected a make, got none"},
            std::pair{"remote", "kind of remote memory \"unmade\": expected a make, got none"},
            std::pair{"schedule", "schedule \"unmade\": expected a make, got none"},
-           std::pair{"compressor", "compression of gradients \"unmade\": expected kernels, got none"},
+           std::pair{"compressor", "compressor \"unmade\": expected a plan, got none"},
            std::pair{"job", "kind of workload \"unmade\": expected a make, got none"},
            std::pair{"twice", "collective algorithm: expected a name that no other has, got \"ring\""},
            std::pair{"characters",

@@ -15,8 +15,7 @@
 #include <vector>
 
 #include "platforms/machine/machine.h"
-#include "sw/kfac/compression_kernels.h"
-#include "sw/schedules/kfac/compressor.h"
+#include "sw/compression/pairs.h"
 #include "sw/schedules/kfac/contents.h"
 #include "sw/schedules/kfac/kfac.h"
 #include "sw/schedules/kfac/kfac_check.h"
@@ -145,8 +144,11 @@ class Exchange final : public Trainer {
 };
 
 /// Sends every other element of a message, whatever they are.
-class EveryOther final : public Selector {
+class EveryOther final : public compression::PairsCodec {
  public:
+  explicit EveryOther(const compression::Site& site)
+      : PairsCodec(compression::target_of(site.message, site.config), false) {}
+
   [[nodiscard]] std::vector<std::uint32_t> choose(std::span<const float> values, std::size_t most) override {
     std::vector<std::uint32_t> chosen;
     for (std::uint32_t i = 0; i < values.size() && chosen.size() < most; i += 2) chosen.push_back(i);
@@ -166,11 +168,12 @@ class OwnSchedule : public testing::Test {
       provide_my_local_sgd();
       provide({.name = "divided-adagrad", .doc = "AdaGrad, divided over pairs", .make = maker<DividedAdagrad>()});
       provide({.name = "exchange", .doc = "sums by AllToAlls", .make = maker<Exchange>()});
-      provide({.name = "every-other",
-               .doc = "every other element",
-               .kernels = [](std::int64_t elements, std::int64_t target,
-                             const CompressionConfig&) { return kfac::selection_kernels(elements, target); },
-               .make = [](const CompressionConfig&) { return std::make_unique<EveryOther>(); }});
+      compression::provide(
+          {.name = "every-other",
+           .doc = "every other element",
+           .plan = [](const compression::Message& message,
+                      const compression::CompressionConfig& how) { return compression::pairs_plan(message, how, {}); },
+           .make = [](const compression::Site& site) { return std::make_unique<EveryOther>(site); }});
       return true;
     }();
     static_cast<void>(once);
@@ -363,8 +366,9 @@ TEST_F(OwnSchedule, WhatIsSentWithinGroupsIsCompared) {
 TEST_F(OwnSchedule, HasANameOfItsOwn) {
   EXPECT_THROW(provide_my_local_sgd(), std::invalid_argument);
   EXPECT_THROW(provide({.name = "spd", .doc = "", .make = maker<Exchange>()}), std::invalid_argument);
-  EXPECT_THROW(provide({.name = "training", .doc = "", .config = CompressionConfig(), .make = maker<Exchange>()}),
-               std::invalid_argument)
+  EXPECT_THROW(
+      provide({.name = "training", .doc = "", .config = compression::CompressionConfig(), .make = maker<Exchange>()}),
+      std::invalid_argument)
       << "a field of workload";
   KfacConfig config;
   config.algorithm = "my-locl-sgd";

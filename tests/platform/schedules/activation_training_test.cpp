@@ -55,7 +55,7 @@ TEST_P(ActivationTraining, LeavesTheWeightsOfOneProcessBitForBit) {
   const test::TrainingData data(network, c.ranks);
   KfacConfig config = small_training(c.algorithm);
   config.activations = {ActivationCompression::kDct, c.ratio};
-  if (c.sparse) config.compression = {"top-k", 0.3, 0};
+  if (c.sparse) config.compression = {.method = "top-k", .ratio = 0.3};
   const KfacTrainingConfig how = gentle_rate();
   const test::Trained trained = test::train(test::training_machine(c.ranks, 1), network, config, how, data);
 

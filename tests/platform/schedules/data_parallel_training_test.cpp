@@ -8,7 +8,7 @@
 namespace weft {
 namespace {
 
-using schedules::CompressorName;
+using compression::CompressorName;
 using schedules::KfacConfig;
 using schedules::KfacTrainingConfig;
 using schedules::ScheduleName;
@@ -136,7 +136,7 @@ TEST_P(SparseTraining, LeavesTheWeightsOfOneProcessBitForBit) {
   const test::TrainingData data(network, c.ranks);
   KfacConfig config;
   config.algorithm = c.algorithm;
-  config.compression = {c.method, c.ratio, c.stages};
+  config.compression = {.method = c.method, .ratio = c.ratio, .stages = c.stages};
   config.fusion_threshold = Bytes(800);
   config.steps = 12;
   const KfacTrainingConfig how = slow_training();
@@ -173,7 +173,7 @@ TEST(SparseTrainingLimits, OfAllElementsIsTheDenseSum) {
   config.algorithm = "sgd";
   config.steps = 3;
   const test::Trained dense = test::train(test::training_machine(2, 1), network, config, slow_training(), data);
-  config.compression = {"top-k", 1, 0};
+  config.compression = {.method = "top-k", .ratio = 1};
   // Two addends have one sum, whatever their order.
   EXPECT_EQ(test::train(test::training_machine(2, 1), network, config, slow_training(), data).weights, dense.weights);
 }

@@ -146,6 +146,10 @@ TEST(KfacErrors, SparseGradientsThatCannotBeSentAreRefused) {
   EXPECT_EQ(refusal(config), "workload.compression.ratio: expected more than 0 and at most 1, got 1.5");
   config.compression.ratio = 0;
   EXPECT_EQ(refusal(config), "workload.compression.ratio: expected more than 0 and at most 1, got 0");
+  config.compression.method = "lossless";
+  EXPECT_EQ(refusal(config),
+            "workload.compression.method: expected one whose messages are gathered or summed, since this one works hop "
+            "by hop (collectives.compression), got lossless");
 }
 
 TEST(KfacErrors, ANetworkWithoutLayersIsRefused) {
@@ -283,8 +287,8 @@ TEST(KfacData, WhatIsSpoiltIsCountedOnEveryRankInEveryStep) {
     FAIL() << "was accepted";
   } catch (const ConfigError& error) {
     EXPECT_EQ(std::string(error.what()),
-              "workload.compression.method: expected none with data on, or workload.training on, since a sum of sparse "
-              "gradients leaves out what stays behind, got top-k");
+              "workload.compression.method: expected none with data on, or workload.training on, since a sum of "
+              "compressed gradients leaves out what stays behind, got top-k");
   }
 }
 

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "hw/core/random.h"
+#include "sw/compression/compressor.h"
 #include "sw/compression/selection.h"
 #include "sw/compression/sidco.h"
 #include "sw/kfac/compression_kernels.h"
@@ -164,26 +165,41 @@ TEST(SidcoThreshold, RatiosThatAreNoneAreRefused) {
   EXPECT_THROW(ThresholdEstimator(Distribution::kGamma, 0.1, -1), std::invalid_argument);
 }
 
-std::int64_t bytes_of(const std::vector<kfac::LayerKernel>& kernels) {
+std::int64_t bytes_of(const Kernels& kernels) {
   std::int64_t bytes = 0;
-  for (const kfac::LayerKernel& kernel : kernels) {
+  for (const Kernel& kernel : kernels) {
     const auto& shape = std::get<accelerator::Elementwise>(kernel.shape);
     bytes += shape.read.count() + shape.written.count();
   }
   return bytes;
 }
 
+/// Of the first round, without pairs.
+std::int64_t compressing(const char* method, std::int64_t elements, int stages) {
+  CompressionConfig config;
+  config.method = method;
+  config.stages = stages;
+  const Plan plan = plan_of({elements}, config);
+  return bytes_of(plan.rounds.front().kernels) - static_cast<std::int64_t>(plan.rounds.front().bytes);
+}
+
 // With n elements and no pairs: 3 passes to accumulate, 2 to pack; 4 to select and 1 to count; or one to fit, and what
 // the later stages see of it.
 TEST(CompressionKernels, EstimatingMovesFewerBytesThanSelecting) {
   constexpr std::int64_t kElements = 1 << 20;
-  EXPECT_EQ(bytes_of(kfac::selection_kernels(kElements, 0)), (3 + 2 + 5) * 4 * kElements);
-  EXPECT_EQ(bytes_of(kfac::estimation_kernels(kElements, 0, Distribution::kGamma, 1)), (3 + 2 + 1) * 4 * kElements);
-  EXPECT_EQ(bytes_of(kfac::estimation_kernels(kElements, 0, Distribution::kGamma, 2)),
-            (3 + 2 + 1) * 4 * kElements + (4 + 1 + 1) * kElements);
-  EXPECT_EQ(bytes_of(kfac::scatter_kernels(kElements, 100)), 4 * kElements + 16 * 100);
-  EXPECT_EQ(bytes_of(kfac::snapshot_kernels(kElements)), 12 * kElements);
-  EXPECT_EQ(bytes_of(kfac::merge_kernels(kElements)), 16 * kElements);
+  EXPECT_EQ(compressing("top-k", kElements, 0), (3 + 2 + 5) * 4 * kElements);
+  EXPECT_EQ(compressing("gamma", kElements, 1), (3 + 2 + 1) * 4 * kElements);
+  EXPECT_EQ(compressing("gamma", kElements, 2), (3 + 2 + 1) * 4 * kElements + (4 + 1 + 1) * kElements);
+  EXPECT_EQ(bytes_of(scatter_kernels(kElements, 100)), 4 * kElements + 16 * 100);
+}
+
+TEST(CompressionKernels, AveragesMoveWeightsOnceEachWay) {
+  const auto moved = [](const std::vector<kfac::LayerKernel>& kernels) {
+    const auto& shape = std::get<accelerator::Elementwise>(kernels.at(0).shape);
+    return shape.read.count() + shape.written.count();
+  };
+  EXPECT_EQ(moved(kfac::snapshot_kernels(1000)), 12 * 1000);
+  EXPECT_EQ(moved(kfac::merge_kernels(1000)), 16 * 1000);
 }
 
 }  // namespace
