@@ -43,6 +43,7 @@ EnumNames<Cuts> enum_names(Cuts /*tag*/) {
 struct MuonConfig {
   Form form = Form::kAutomatic;
   int iterations = 5;
+  bool symmetric = false;
   Cuts tensor_parallel = Cuts::kBlockwise;
 
   template <typename Visitor>
@@ -52,12 +53,19 @@ struct MuonConfig {
           "optimizer; dion: an AllToAll there and back, as in microsoft/dion, or of matrices that all ranks have an "
           "Allgather of results; automatic: dion for shards (FSDP), else megatron");
     visit("iterations", iterations, "Newton-Schulz iterations", Range{1, 100});
+    visit("symmetric", symmetric,
+          "Kernels compute half of the symmetric A = X X^T and A A, as microsoft/dion's Triton kernels (SYRK)");
     visit("tensor_parallel", tensor_parallel,
           "With form megatron, matrices that tensor parallelism has cut. blockwise: each part is one by itself; "
           "duplicated: gathered, and computed on all its ranks; distributed: each rank computes with its part, and "
           "sums are added up in each iteration");
   }
 };
+
+/// Of an m by k matrix and its transpose: m by m, or half as many columns.
+Gemm gram(std::int64_t m, std::int64_t k, bool symmetric) {
+  return {1, m, symmetric ? (m + 1) / 2 : m, k, kBf16};
+}
 
 /// Traffic of the elementwise kernels of one matrix, a byte for each element, and launches.
 struct Pass {
@@ -202,7 +210,7 @@ class Muon final : public Optimizer {
   static constexpr Pass kApplyByOperator{2 + 4 + 4 + 8, 4 + 4 + 4 + 4, 4};
 
   void add_iterations(std::vector<Kernel>& kernels, std::int64_t rows, std::int64_t cols) const {
-    for (const Gemm& product : newton_schulz_products(rows, cols, config_.iterations)) {
+    for (const Gemm& product : newton_schulz_products(rows, cols, config_.iterations, config_.symmetric)) {
       kernels.push_back({"newton_schulz", product});
     }
   }
@@ -254,10 +262,10 @@ class Muon final : public Optimizer {
       const std::int64_t cols = each.row_cuts > 1 ? each.rows : each.cols;
       add(kernels, "muon.norm", each.elements(), norm, 1);
       for (int i = 0; i < config_.iterations; ++i) {
-        kernels.push_back({"newton_schulz", Gemm{1, rows, rows, cols, kBf16}});
+        kernels.push_back({"newton_schulz", gram(rows, cols, config_.symmetric)});
         task.pieces.push_back({each.name, kernels, Exchange{Operation::kAllReduce, rows * rows * kBf16, index, true}});
         kernels.clear();
-        kernels.push_back({"newton_schulz", Gemm{1, rows, rows, rows, kBf16}});
+        kernels.push_back({"newton_schulz", gram(rows, rows, config_.symmetric)});
         kernels.push_back({"newton_schulz", Gemm{1, rows, cols, rows, kBf16}});
       }
     }
@@ -306,13 +314,13 @@ class Muon final : public Optimizer {
 
 }  // namespace
 
-std::vector<Gemm> newton_schulz_products(std::int64_t rows, std::int64_t cols, int iterations) {
+std::vector<Gemm> newton_schulz_products(std::int64_t rows, std::int64_t cols, int iterations, bool symmetric) {
   const std::int64_t m = std::min(rows, cols);
   const std::int64_t n = std::max(rows, cols);
   std::vector<Gemm> products;
   for (int i = 0; i < iterations; ++i) {
-    products.push_back({1, m, m, n, kBf16});
-    products.push_back({1, m, m, m, kBf16});
+    products.push_back(gram(m, n, symmetric));
+    products.push_back(gram(m, m, symmetric));
     products.push_back({1, m, n, m, kBf16});
   }
   return products;

@@ -8,7 +8,9 @@
 
 namespace weft::optimizers {
 
-/// The products of Muon's Newton-Schulz iterations on a matrix, in their order.
-[[nodiscard]] std::vector<models::Gemm> newton_schulz_products(std::int64_t rows, std::int64_t cols, int iterations);
+/// The products of Muon's Newton-Schulz iterations on a matrix, in their order. `symmetric`: of those whose result is
+/// symmetric half is computed, and written twice.
+[[nodiscard]] std::vector<models::Gemm> newton_schulz_products(std::int64_t rows, std::int64_t cols, int iterations,
+                                                               bool symmetric = false);
 
 }  // namespace weft::optimizers

@@ -35,6 +35,7 @@ class Setter final : public FieldVisitor {
   void scalar(std::string_view name, std::string_view, const Scalar& scalar, Range) override {
     if (name != setting_.field) return;
     if (const auto* integer = std::get_if<IntegerRef>(&scalar)) integer->store(std::stoll(setting_.value));
+    if (auto* const* flag = std::get_if<bool*>(&scalar)) **flag = setting_.value == "true";
     if (const auto* choice = std::get_if<EnumRef>(&scalar)) {
       const auto found = std::find(choice->names.begin(), choice->names.end(), setting_.value);
       choice->store(static_cast<std::size_t>(found - choice->names.begin()));
@@ -113,6 +114,9 @@ TEST(Muon, IsSoManyOperations) {
   EXPECT_EQ(operations_of(named("muon")->update(alone, 0)), 10 * newton_schulz_operations(64, 96));
   EXPECT_EQ(operations_of(named("muon", {{"iterations", "10"}})->update(alone, 0)),
             20 * newton_schulz_operations(64, 96));
+  // Half of the first two.
+  EXPECT_EQ(operations_of(named("muon", {{"symmetric", "true"}})->update(alone, 0)),
+            10 * 5 * (3LL * 64 * 64 * 96 + 64 * 64 * 64));
   EXPECT_TRUE(exchanges_of(named("muon")->update(alone, 0)).empty());
 }
 
