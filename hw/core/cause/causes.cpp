@@ -51,8 +51,7 @@ std::uint32_t Causes::begin_collection() {
   if (from < old_) {
     for (std::uint32_t at = trunk_ - 1; at < old_; ++at) nodes_[at].references = 0;
   }
-  kept_.resize((nodes_.size() - from + kWord - 1) / kWord);
-  for (std::uint32_t word = 0; word < kept_.size(); ++word) kept_[word] = 0;
+  kept_.assign((nodes_.size() - from + kWord - 1) / kWord, 0);
   return from;
 }
 

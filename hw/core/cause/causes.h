@@ -190,7 +190,7 @@ class Causes {
   GrowingPool<Node> nodes_;
   std::array<std::uint32_t, kWalks> walks_;  ///< where chains are marked from next; kNone: a place for one
   std::size_t walk_ = 0;
-  GrowingPool<std::uint64_t> kept_;   ///< a bit for each piece that is looked at: it is needed
+  std::vector<std::uint64_t> kept_;   ///< a bit for each piece that is looked at: it is needed
   GrowingPool<std::uint32_t> moved_;  ///< of those that are looked at, where they are
   std::uint32_t trunk_ = 1;           ///< so many at the beginning have one that follows them each
   std::uint32_t old_ = 1;             ///< so many have been looked at, and have old counts of references
