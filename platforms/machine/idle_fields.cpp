@@ -19,6 +19,7 @@
 #include "sw/collectives/multicast/multicast.h"
 #include "sw/collectives/nccl/nccl_collectives.h"
 #include "sw/collectives/pat/pat.h"
+#include "sw/compression/compressor.h"
 
 namespace weft::platforms {
 namespace {
@@ -179,6 +180,12 @@ void add_followed(IdleCollector& idle, const MachineConfig& config, const Machin
     add(Followed::kSeveral, {"collectives.dimensions.scheduling"},
         "no collective of this run began before the one before it had ended");
   }
+  const compression::CompressionConfig& compression = config.collectives.compression;
+  for (const compression::Unfollowed& each : compression::unfollowed(compression, "collectives.compression")) {
+    idle.add(true, each.field, each.why);
+  }
+  idle.add(compression.on(), "collectives.compression.by_tensor",
+           "a collective does not know the tensors of a message");
   // Where switches had no room, what asks for it is why.
   if (!uses_switches(config.collectives, use) || has_followed(use.followed, Followed::kFull)) return;
   add(Followed::kPieces, {"collectives.piece", "collectives.pieces"},

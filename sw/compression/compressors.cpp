@@ -88,7 +88,8 @@ std::vector<Unfollowed> unfollowed(const CompressionConfig& config, const std::s
   add(compressor != nullptr && compressor->follows_ratio, "ratio", method);
   add(compressor != nullptr && compressor->follows_stages, "stages", "no threshold is estimated");
   add(compressor != nullptr && compressor->follows_error_feedback, "error_feedback", method);
-  add(compressor != nullptr, "by_tensor", method);
+  const bool hops = compressor != nullptr && compressor->plan({.elements = 1}, config).wire == Wire::kHops;
+  for (const char* field : {"by_tensor", "kernels"}) add(compressor != nullptr && !hops, field, method);
   for (const Section& section : config.own) add(section.name == config.method.text(), section.key.c_str(), method);
   return fields;
 }

@@ -156,7 +156,7 @@ done
 
 seed platform/kfac.json <<'END'
 {"accelerators": 4, "per_node": 1, "workload": {"kind": "kfac", "network": "resnet50", "batch": 8, "algorithm": "spd", "fusion": "optimal",
- "compression": {"method": "none"}, "activations": {"method": "dct", "ratio": 0.25}}}
+ "compression": {"method": "none"}, "activations": {"method": "jpeg-act", "ratio": 0.25}}}
 END
 seed platform/fsdp.json <<'END'
 {"accelerators": 8, "workload": {"kind": "fsdp", "model": "llama3-8b", "sequences": 2, "sequence": 2048, "layers": 2, "recompute": "full",

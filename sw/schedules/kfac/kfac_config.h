@@ -62,10 +62,11 @@ inline EnumNames<SendingCost> enum_names(SendingCost /*tag*/) {
   return {{"broadcast", SendingCost::kBroadcast}, {"all-reduce", SendingCost::kAllReduce}};
 }
 
-/// How activations are kept for the backward pass: as they are, or by the DCT of blocks (see sw/compression/dct.h).
-enum class ActivationCompression : std::uint8_t { kNone, kDct };
+/// How activations are kept for the backward pass: as they are, or as JPEG-ACT keeps them (see
+/// sw/compression/dct.h).
+enum class ActivationCompression : std::uint8_t { kNone, kJpegAct };
 inline EnumNames<ActivationCompression> enum_names(ActivationCompression /*tag*/) {
-  return {{"none", ActivationCompression::kNone}, {"dct", ActivationCompression::kDct}};
+  return {{"none", ActivationCompression::kNone}, {"jpeg-act", ActivationCompression::kJpegAct}};
 }
 
 /// What the forward pass keeps of each layer's input, but of the first, which is the batch itself. A layer's input is
@@ -77,7 +78,8 @@ struct ActivationsConfig {
 
   template <typename Visitor>
   void fields(Visitor&& visit) {
-    visit("method", method, "dct: blocks of 8 x 8 are transformed, and quantised to 8 bits with a scale each; lossy");
+    visit("method", method,
+          "jpeg-act: cosine transforms of blocks of 8 x 8, quantised to 8 bits with a scale each; lossy");
     visit("ratio", ratio, "Share of a block's coefficients that is kept, the lowest frequencies, above 0 and up to 1");
   }
 

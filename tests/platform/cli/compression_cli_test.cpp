@@ -112,8 +112,33 @@ TEST_F(CompressionCli, TheTableSaysWhatWasSent) {
   EXPECT_NE(table.out.find(" 1312 "), std::string::npos) << table.out;
 }
 
+TEST_F(CompressionCli, WhatACompressorDoesNotReadIsNamed) {
+  const auto idle = [&](const std::string& more) {
+    std::string fields;
+    const json result = weft_json("collective ../small.json --op all_reduce --bytes 4KiB " + more);
+    for (const json& each : result["without_effect"]) fields += each["field"].get<std::string>() + " ";
+    return fields;
+  };
+  EXPECT_EQ(idle("--compression top-k --set collectives.compression.ratio=0.1"), "");
+  EXPECT_EQ(idle("--compression qsgd --set collectives.compression.ratio=0.1"), "collectives.compression.ratio ");
+  EXPECT_EQ(idle("--compression none --set collectives.compression.qsgd.bits=9"), "collectives.compression.qsgd.bits ");
+  EXPECT_NE(idle("--compression lossless --set collectives.compression.kernels=framework")
+                .find("collectives.compression.kernels"),
+            std::string::npos);
+}
+
+// Gradients between copies of FSDP's shards, and the AllReduces of all workloads: losslessly with what they compare.
+TEST_F(CompressionCli, TrainingSendsCompressedSums) {
+  const std::string copies = "../small.json --set workload.shards=2 --set fabric.link.rate=10Gbps ";
+  const json plain = run_json(copies);
+  const json compressed = run_json(copies + "--set collectives.compression.method=fixed-rate");
+  EXPECT_LT(compressed["step_time_us"], plain["step_time_us"]);
+  const json exact =
+      run_json(copies + "--data --set workload.model=nano --set collectives.compression.method=lossless");
+  EXPECT_EQ(exact["wrong"], 0);
+}
+
 TEST_F(CompressionCli, MistakesAreNamed) {
-  write("graph.json", "");
   for (const BadInput& bad : std::vector<BadInput>{
            {"unknown", "collective ../small.json --op all_reduce --compression topk", {"--compression", "top-k"}},
            {"another operation",

@@ -307,14 +307,14 @@ TEST_F(KfacCli, MatricesOfATransformerHaveFactors) {
 }
 
 TEST_F(KfacCli, CompressedActivationsAreInTheTable) {
-  const std::string arguments = "run ../kfac.json --out a --set workload.activations.method=dct";
+  const std::string arguments = "run ../kfac.json --out a --set workload.activations.method=jpeg-act";
   const Ran table = weft(arguments);
   EXPECT_EQ(table.code, 0) << table.err;
   EXPECT_NE(table.out.find("\n  compression "), std::string::npos) << table.out;
   EXPECT_NE(table.out.find("\nactivations "), std::string::npos) << table.out;
   const json whole = ran("--out b");
-  const json half = ran("--out c --set workload.activations.method=dct");
-  const json eighth = ran("--out d --set workload.activations.method=dct --set workload.activations.ratio=0.125");
+  const json half = ran("--out c --set workload.activations.method=jpeg-act");
+  const json eighth = ran("--out d --set workload.activations.method=jpeg-act --set workload.activations.ratio=0.125");
   EXPECT_EQ(whole["allocated_activation_bytes"], whole["activation_bytes"]);
   // 16 x 3 x 32 x 32, twice 16 x 2048, 16 x 10.
   EXPECT_EQ(whole["activation_bytes"], 4 * (16 * 3 * 32 * 32 + 2 * 16 * 2048 + 16 * 10));
@@ -359,7 +359,7 @@ TEST_F(KfacCli, BadNetworks) {
   }
   for (const auto& [setting, message] :
        {std::pair("activations.method=jpeg", "workload.activations.method: expected one of none, dct"),
-        std::pair("activations.method=dct --set workload.activations.ratio=2",
+        std::pair("activations.method=jpeg-act --set workload.activations.ratio=2",
                   "workload.activations.ratio: expected more than 0 and at most 1, got 2"),
         std::pair("activations.share=1", "workload.activations.share: ")}) {
     const Ran run = weft(std::string("run ../kfac.json --set workload.") + setting);

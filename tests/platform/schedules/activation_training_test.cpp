@@ -54,7 +54,7 @@ TEST_P(ActivationTraining, LeavesTheWeightsOfOneProcessBitForBit) {
   const models::Network network = c.convolutions ? test::small_convolutions() : test::small_mlp();
   const test::TrainingData data(network, c.ranks);
   KfacConfig config = small_training(c.algorithm);
-  config.activations = {ActivationCompression::kDct, c.ratio};
+  config.activations = {ActivationCompression::kJpegAct, c.ratio};
   if (c.sparse) config.compression = {.method = "top-k", .ratio = 0.3};
   const KfacTrainingConfig how = gentle_rate();
   const test::Trained trained = test::train(test::training_machine(c.ranks, 1), network, config, how, data);
@@ -97,7 +97,7 @@ TEST(ActivationTrainingLimits, OfDelayedAveragingEachRankHasTheWeightsOfItsCopy)
   const models::Network network = test::small_mlp();
   const test::TrainingData data(network, 3);
   KfacConfig config = small_training("dasgd");
-  config.activations.method = ActivationCompression::kDct;
+  config.activations.method = ActivationCompression::kJpegAct;
   const KfacTrainingConfig how = gentle_rate();
   const test::Trained trained = test::train(test::training_machine(3, 1), network, config, how, data);
   test::ReferenceAveraging reference(network, data, test::reference_of(config, how), 1, 1);
@@ -110,7 +110,7 @@ TEST(ActivationTrainingLimits, AnInputThatIsNotFiniteIsNamed) {
   test::TrainingData data(network, 2);
   data.inputs[1][3] = std::numeric_limits<float>::infinity();
   KfacConfig config = small_training("d");
-  config.activations.method = ActivationCompression::kDct;
+  config.activations.method = ActivationCompression::kJpegAct;
   const test::ExpectReports reports;  // SystemC's own of what comes out of run()
   try {
     test::train(test::training_machine(2, 1), network, config, gentle_rate(), data);
@@ -159,7 +159,7 @@ TEST(CompressedActivations, ABatchThatDidNotFitFits) {
     EXPECT_NE(std::string(error.what()).find("resnet50 needs 11.11 GiB: activations 5.19, "), std::string::npos)
         << error.what();
   }
-  config.activations.method = ActivationCompression::kDct;
+  config.activations.method = ActivationCompression::kJpegAct;
   const KfacResult result = step_of(machine, config);
   EXPECT_EQ(result.steps.size(), 1U);
   // Of 64 x 4 bytes a scale, 32 coefficients and 64 signs are left, if all blocks are full.
@@ -177,7 +177,7 @@ TEST(CompressedActivations, CostPassesOverWhatIsKept) {
   for (const ScheduleName algorithm : {"sgd", "d", "spd"}) {
     KfacConfig config = resnet(algorithm, 4);
     const KfacResult all = step_of(machine, config);
-    config.activations.method = ActivationCompression::kDct;
+    config.activations.method = ActivationCompression::kJpegAct;
     const KfacResult kept = step_of(machine, config);
     const auto part = [](const KfacResult& result, KfacPart which) {
       return static_cast<double>(result.parts[static_cast<std::size_t>(which)].count());
@@ -196,7 +196,7 @@ TEST(CompressedActivations, CostPassesOverWhatIsKept) {
 TEST(CompressedActivations, SharesThatAreNoneAreRefused) {
   for (const double ratio : {0.0, -0.5, 1.5}) {
     KfacConfig config = resnet("sgd", 1);
-    config.activations = {ActivationCompression::kDct, ratio};
+    config.activations = {ActivationCompression::kJpegAct, ratio};
     try {
       step_of(two_accelerators(), config);
       FAIL() << "was accepted";

@@ -198,7 +198,7 @@ TEST(KfacErrors, WhatFitsNoMemoryAtAllIsNamedToo) {
     Machine machine(config);
     KfacConfig how;
     how.algorithm = "sgd";
-    if (compressed) how.activations.method = schedules::ActivationCompression::kDct;
+    if (compressed) how.activations.method = schedules::ActivationCompression::kJpegAct;
     try {
       const Kfac kfac(machine.ranks(), network, how, config.collectives, config.accelerator.array.compute);
       FAIL() << "was accepted";

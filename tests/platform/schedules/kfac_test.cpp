@@ -331,7 +331,7 @@ TEST(KfacSchedule, MetricsBehindFactorsOfInputsExposeMore) {
 TEST(KfacSchedule, EachMetricWaitsForTheLibrarysCycle) {
   for (const int ranks : {1, 4}) {
     KfacConfig config = kfac_workload("sgd");
-    config.activations.method = schedules::ActivationCompression::kDct;
+    config.activations.method = schedules::ActivationCompression::kJpegAct;
     const KfacResult none = run_kfac(kfac_machine(ranks), config).result;
     config.metrics = 2;
     config.cycle = 4_ms;

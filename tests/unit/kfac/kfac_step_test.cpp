@@ -58,7 +58,7 @@ std::size_t find_stage(const KfacStep& step, KfacWork work, int item) {
 
 TEST(KfacStepPlan, ActivationsAreCompressedBehindTheirLayerAndRestoredBeforeTheyAreAskedFor) {
   KfacConfig config;
-  config.activations.method = ActivationCompression::kDct;
+  config.activations.method = ActivationCompression::kJpegAct;
   for (const ScheduleName algorithm : {"sgd", "d", "spd"}) {
     config.algorithm = algorithm;
     const Planned planned(config, 2);
