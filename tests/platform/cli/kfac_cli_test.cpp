@@ -358,7 +358,7 @@ TEST_F(KfacCli, BadNetworks) {
       EXPECT_NE(run.err.find(part), std::string::npos) << bad.what << ": " << run.err;
   }
   for (const auto& [setting, message] :
-       {std::pair("activations.method=jpeg", "workload.activations.method: expected one of none, dct"),
+       {std::pair("activations.method=jpeg", "workload.activations.method: expected one of none, jpeg-act"),
         std::pair("activations.method=jpeg-act --set workload.activations.ratio=2",
                   "workload.activations.ratio: expected more than 0 and at most 1, got 2"),
         std::pair("activations.share=1", "workload.activations.share: ")}) {
