@@ -28,8 +28,8 @@ struct About {
 /// Of null it is empty.
 [[nodiscard]] About about_of(const nlohmann::ordered_json& stored);
 
-/// Says of each point whether it meets what the study requires. Answers with what is to be said of the requirements: one
-/// that compares a text with a number, or that no point meets all.
+/// Says of each point whether it meets what the study requires. Answers with what is to be said of the requirements:
+/// one that compares a text with a number, or that no point meets all.
 [[nodiscard]] std::vector<std::string> judge(std::vector<Row>& rows, const About& about);
 
 /// Whether a metric is best where it is largest: the study's search says so, or else rates are and times, energies and
