@@ -28,6 +28,9 @@ std::string phases_text(const std::vector<CollectiveResult>& results) {
 
 std::string compression_text(const std::vector<CollectiveResult>& results) {
   constexpr const char* kLine = "# {:>11} {:>13} {:>8} {:>12} {:>10}\n";
+  const auto number = [](std::optional<double> value) {
+    return value ? fmt::format("{:.4g}", *value) : std::string("-");
+  };
   std::string text;
   for (const CollectiveResult& result : results) {
     if (!result.compressed) continue;
@@ -36,9 +39,8 @@ std::string compression_text(const std::vector<CollectiveResult>& results) {
       text = "# compressed, of a rank:\n" + fmt::format(kLine, "size", "sent", "ratio", "kernels", "error") +
              fmt::format(kLine, "(B)", "(B)", "", "(us)", "");
     }
-    text += fmt::format(kLine, result.bytes, fmt::format("{:.0f}", by.sent_bytes), fmt::format("{:.4g}", by.ratio),
-                        fmt::format("{:.2f}", to_us(by.kernels)),
-                        by.error ? fmt::format("{:.4g}", *by.error) : std::string("-"));
+    text += fmt::format(kLine, result.bytes, fmt::format("{:.0f}", by.sent_bytes), number(by.ratio),
+                        fmt::format("{:.2f}", to_us(by.kernels)), number(by.error));
   }
   return text;
 }

@@ -159,7 +159,7 @@ CompressedResult Session::compression_of(const Concurrent& part) const {
   }
   result.kernels = kernels / n;
   const double whole = static_cast<double>(sizes[turn]) * (by.hops() ? 2.0 * (n - 1) / n : 1.0);
-  result.ratio = result.sent_bytes > 0 ? whole / result.sent_bytes : 0;
+  if (result.sent_bytes > 0) result.ratio = whole / result.sent_bytes;
   if (machine.config().data && is_lossy(part)) {
     result.error = CompressedNumbers(reference(part).seed, sizes[turn]).error(machine, part.input);
   }
@@ -180,7 +180,8 @@ void Session::fill(const Concurrent& part) {
 }
 
 std::int64_t Session::check(const Concurrent& part) {
-  if (part.op == CollectiveOp::kBarrier || is_lossy(part)) return 0;
+  if (part.op == CollectiveOp::kBarrier) return 0;
+  if (is_lossy(part)) return CompressedNumbers(reference(part).seed, sizes[turn]).different(machine, part.input);
   const collectives::Reference contents = reference(part);
   const bool moves = part.op == CollectiveOp::kReduceScatter || part.op == CollectiveOp::kAllToAll;
   std::int64_t wrong = 0;

@@ -61,8 +61,9 @@ struct MulticastTimes {
 /// What a compressor did in a row.
 struct CompressedResult {
   double sent_bytes = 0;  ///< of a rank, by itself: what it compressed, in all rounds and hops; the mean over ranks
-  double ratio = 0;       ///< bytes of the message by those; of hops by those that a ring sends of it uncompressed
-  Time kernels;           ///< of a rank, the mean over ranks
+  /// Bytes of the message by those; of hops those that a ring sends of it uncompressed. None where nothing was sent.
+  std::optional<double> ratio;
+  Time kernels;  ///< of a rank, the mean over ranks
   /// Where there are numbers: the root of the summed squares of what sums are off by, by that of the sums.
   std::optional<double> error;
 };

@@ -57,7 +57,7 @@ ordered_json rows_to_json(const std::vector<CollectiveResult>& results, bool has
     if (result.compressed) {
       const CompressedResult& by = *result.compressed;
       row["compression"] = {{"sent_bytes", by.sent_bytes},
-                            {"ratio", by.ratio},
+                            {"ratio", by.ratio ? ordered_json(*by.ratio) : ordered_json()},
                             {"kernels_us", to_us(by.kernels)},
                             {"error", by.error ? ordered_json(*by.error) : ordered_json()}};
     }

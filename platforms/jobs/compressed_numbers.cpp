@@ -2,6 +2,7 @@
 #include "platforms/jobs/compressed_numbers.h"
 
 #include <cmath>
+#include <cstring>
 #include <string>
 
 #include "hw/core/random.h"
@@ -23,17 +24,24 @@ void CompressedNumbers::fill(Machine& machine, std::uint64_t address) const {
   for (int r = 0; r < machine.size(); ++r) firmware::store_to(machine.rank(r), address, values(r));
 }
 
-std::optional<double> CompressedNumbers::error(Machine& machine, std::uint64_t address) const {
+std::int64_t CompressedNumbers::different(Machine& machine, std::uint64_t address) const {
+  const auto elements = static_cast<std::int64_t>(elements_);
+  const std::vector<float> first = firmware::load_from(machine.rank(0), address, elements);
+  std::int64_t count = 0;
+  for (int r = 1; r < machine.size(); ++r) {
+    const std::vector<float> other = firmware::load_from(machine.rank(r), address, elements);
+    for (std::size_t i = 0; i < first.size(); ++i) count += std::memcmp(&first[i], &other[i], sizeof(float)) != 0;
+  }
+  return count;
+}
+
+double CompressedNumbers::error(Machine& machine, std::uint64_t address) const {
   std::vector<double> expected(elements_);
   for (int r = 0; r < machine.size(); ++r) {
     const std::vector<float> own = values(r);
     for (std::size_t i = 0; i < own.size(); ++i) expected[i] += own[i];
   }
-  const auto elements = static_cast<std::int64_t>(elements_);
-  const std::vector<float> first = firmware::load_from(machine.rank(0), address, elements);
-  for (int r = 1; r < machine.size(); ++r) {
-    if (firmware::load_from(machine.rank(r), address, elements) != first) return std::nullopt;
-  }
+  const std::vector<float> first = firmware::load_from(machine.rank(0), address, static_cast<std::int64_t>(elements_));
   double off = 0;
   double all = 0;
   for (std::size_t i = 0; i < first.size(); ++i) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "platforms/machine/machine.h"
@@ -16,8 +15,10 @@ class CompressedNumbers {
   CompressedNumbers(std::uint64_t seed, std::uint64_t bytes) : seed_(seed), elements_(bytes / sizeof(float)) {}
 
   void fill(Machine& machine, std::uint64_t address) const;
-  /// How far the sums at `address` are off (CompressedResult::error). Nothing where ranks have different ones.
-  [[nodiscard]] std::optional<double> error(Machine& machine, std::uint64_t address) const;
+  /// How far rank 0's sums at `address` are off (CompressedResult::error).
+  [[nodiscard]] double error(Machine& machine, std::uint64_t address) const;
+  /// Sums of other ranks that are not those of rank 0, to the bit: whatever was lost, all have lost the same.
+  [[nodiscard]] std::int64_t different(Machine& machine, std::uint64_t address) const;
 
  private:
   [[nodiscard]] std::vector<float> values(int rank) const;

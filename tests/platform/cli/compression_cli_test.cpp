@@ -49,6 +49,15 @@ TEST_F(CompressionCli, LosslessIsLossless) {
   EXPECT_NEAR(assumed["compression"]["ratio"].get<double>(), 2, 0.01);
 }
 
+// A ratio of what was not sent would be none.
+TEST_F(CompressionCli, NothingSentHasNoRatio) {
+  const json nothing = row("threshold", "--data --set collectives.compression.threshold.value=1e30");
+  EXPECT_EQ(nothing["compression"]["sent_bytes"], 0);
+  EXPECT_EQ(nothing["compression"]["ratio"], nullptr);
+  EXPECT_EQ(nothing["compression"]["error"], 1);
+  EXPECT_EQ(nothing["wrong"], 0);
+}
+
 // The sum of four ranks' exponential numbers is off by what stays behind.
 TEST_F(CompressionCli, ErrorsAreThoseOfTheAlgorithms) {
   struct Case {
