@@ -19,6 +19,7 @@ constexpr std::uint32_t kCopied = 1;
 constexpr std::uint32_t kSlice = 2;
 constexpr std::uint32_t kComputeMemory = 3;
 constexpr std::uint32_t kCopyMemory = 4;
+constexpr std::uint32_t kEngineFree = 5;
 
 // Streams of kernels go on at multiples of this.
 constexpr std::uint64_t kAlignment = 4096;
@@ -95,6 +96,9 @@ void Accelerator::on_event(Time now, std::uint32_t tag, std::uint64_t data) {
     }
     case kCopied:
       end_copy(now, static_cast<std::uint32_t>(data));
+      break;
+    case kEngineFree:
+      start_next(now, engines_[data]);
       break;
     case kComputeMemory:
       if (const auto token = compute_master_.on_event(now, data)) {
@@ -331,7 +335,7 @@ Time Accelerator::slice_length(const Running& kernel, std::int64_t slice) const 
   if (!config_.shared_cores) return length;
   const std::int64_t sms = config_.compute.sms;
   const std::int64_t working =
-      std::count_if(engines_.begin(), engines_.end(), [](const auto& e) { return !e.empty(); });
+      std::count_if(engines_.begin(), engines_.end(), [this](const Engine& engine) { return works(engine); });
   // What is kept costs a persistent kernel late blocks, and the others nothing.
   const std::int64_t taken = kernel.blocks > 0 && kept_cores_ > 0 ? 0 : std::max(working, kept_cores_);
   const std::int64_t left = std::max<std::int64_t>(1, sms - taken);
@@ -410,8 +414,11 @@ void Accelerator::next_slice(Time now, std::uint32_t slot) {
 void Accelerator::queue_copy(Time now, const Command& command) {
   const std::uint32_t slot = copies_.take();
   copies_[slot] = {command, Time()};
-  engines_[command.engine].push_back(slot);
-  if (engines_[command.engine].size() == 1) start_copy(now, slot);
+  Engine& engine = engines_[command.engine];
+  engine.copies.push_back(slot);
+  if (engine.copies.size() > 1) return;
+  if (engine.free_at > now) return dispatcher_.post(engine.free_at, *this, kEngineFree, command.engine);
+  start_copy(now, slot);
 }
 
 void Accelerator::start_copy(Time now, std::uint32_t slot) {
@@ -422,24 +429,40 @@ void Accelerator::start_copy(Time now, std::uint32_t slot) {
   const Time start = now + (command.flags == Flags::kNone ? config_.copy_overhead : Time()) + stall_.next();
   under_way.moved = start + copy_time_(static_cast<std::int64_t>(with_flags(command.bytes, command.flags)));
   mark(CauseKind::kCopy, under_way.moved);
-  if (command.flags == Flags::kWords) return dispatcher_.post(under_way.moved, *this, kCopied, slot);
-  // The time of the traffic; what it carries, if anything, moves when it is done. What is written comes behind what is
-  // read, of which it may take the place.
-  const std::uint64_t other = command.operation == Operation::kReduce ? command.bytes : 0;
-  const std::array<MemoryMaster::Part, 3> parts = {
-      {{tlm::TLM_READ_COMMAND, command.source, command.bytes, nullptr},
-       {tlm::TLM_READ_COMMAND, command.other, other, nullptr},
-       {tlm::TLM_WRITE_COMMAND, command.destination, command.bytes, nullptr}}};
-  const Time done = copy_master_.access(parts, start, slot);
-  if (done != kNever) dispatcher_.post(std::max(under_way.moved, done), *this, kCopied, slot);
+  Time done = start;
+  if (command.flags != Flags::kWords) {
+    // The time of the traffic; what it carries, if anything, moves when it is done. What is written comes behind what
+    // is read, of which it may take the place.
+    const std::uint64_t other = command.operation == Operation::kReduce ? command.bytes : 0;
+    const std::array<MemoryMaster::Part, 3> parts = {
+        {{tlm::TLM_READ_COMMAND, command.source, command.bytes, nullptr},
+         {tlm::TLM_READ_COMMAND, command.other, other, nullptr},
+         {tlm::TLM_WRITE_COMMAND, command.destination, command.bytes, nullptr}}};
+    done = copy_master_.access(parts, start, slot);
+    if (done == kNever) return;
+  }
+  const Time end = std::max(under_way.moved, done);
+  Engine& engine = engines_[command.engine];
+  const bool is_seen = data_ || command.stream != Command::kImmediate || engine.copies.size() > 1;
+  if (is_seen) return dispatcher_.post(end, *this, kCopied, slot);
+  // Nothing but the completion comes of its end.
+  mark(CauseKind::kMemory, end);
+  engine.free_at = end;
+  engine.copies.pop_front();
+  notify(end, command);
+  copies_.free(slot);
+}
+
+void Accelerator::start_next(Time now, Engine& engine) {
+  if (!engine.copies.empty()) start_copy(now, engine.copies.front());
 }
 
 void Accelerator::end_copy(Time now, std::uint32_t slot) {
   const Command command = copies_[slot].command;
   copies_.free(slot);
-  auto& engine = engines_[command.engine];
-  engine.pop_front();
-  if (!engine.empty()) start_copy(now, engine.front());
+  Engine& engine = engines_[command.engine];
+  engine.copies.pop_front();
+  start_next(now, engine);
   finish_copy(command);
   if (command.stream == Command::kImmediate) return notify(now, command);
   streams_[command.stream].at_engine = false;
@@ -463,10 +486,10 @@ void Accelerator::finish_copy(const Command& command) {
   debug(tlm::TLM_WRITE_COMMAND, command.destination, first);
 }
 
-void Accelerator::notify(Time now, const Command& command) {
+void Accelerator::notify(Time at, const Command& command) {
   const Done done{command.id};
   write_through(*completion.operator->(), payload_, command.completion_address, &done, sizeof done,
-                now + stall_.next() - dispatcher_.now());
+                at + stall_.next() - dispatcher_.now());
 }
 
 std::vector<std::string> Accelerator::left_over() const {

@@ -11,6 +11,7 @@
 #include "hw/accelerator/compute_config.h"
 #include "hw/accelerator/kernel_kinds.h"
 #include "hw/core/dispatcher.h"
+#include "hw/core/fifo.h"
 #include "hw/core/memory_master.h"
 #include "hw/core/probe.h"
 #include "hw/core/register_file.h"
@@ -196,6 +197,11 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
     Time computed = kNever;  ///< of the slice under way, while it waits for that
   };
 
+  struct Engine {
+    Fifo<std::uint32_t> copies;  ///< slots of `copies_`, the first one running unless `free_at` is to come
+    Time free_at;                ///< after a copy whose end everybody has been told before
+  };
+
   bool write_command(const void* data, std::uint32_t bytes, Time at);
   static std::int64_t waves(std::int64_t tiles, std::int64_t cores) { return (tiles + cores - 1) / cores; }
   void mark(CauseKind kind, Time until) const;
@@ -220,10 +226,14 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
   [[nodiscard]] bool fills(const Running& kernel, Time now, std::int64_t cores) const;
   void return_cores(Time now, std::int64_t cores);
   void queue_copy(Time now, const Command& command);
+  [[nodiscard]] bool works(const Engine& engine) const {
+    return !engine.copies.empty() || engine.free_at > dispatcher_.now();
+  }
   void start_copy(Time now, std::uint32_t slot);
+  void start_next(Time now, Engine& engine);
   void finish_copy(const Command& command);
   void end_copy(Time now, std::uint32_t slot);
-  void notify(Time now, const Command& command);
+  void notify(Time at, const Command& command);
 
   Config config_;
   Dispatcher& dispatcher_;
@@ -245,7 +255,7 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
   std::deque<Command> asking_;   ///< for cores to keep
   Time counted_;                 ///< `busy` is up to date until here
   std::vector<std::uint64_t> semaphores_;
-  std::vector<std::deque<std::uint32_t>> engines_;  ///< by copy engine: slots of `copies_`, the first one running
+  std::vector<Engine> engines_;
   std::deque<std::pair<std::uint64_t, Command>> arriving_;  ///< written, with a delay that is not over
   std::uint64_t next_key_ = 0;
   struct Copy {

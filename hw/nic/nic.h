@@ -363,6 +363,8 @@ class Nic final : public AnyNic, public EventTarget {
 
   // Posted stores (posted.cpp)
   bool post_directly(Time now, std::uint32_t number);
+  /// The same of what the engine will have taken by `at`, before it has.
+  bool post_ahead(Time at, std::uint32_t number);
   void take_posted(Time now, std::uint64_t data);
   void acknowledge_directly(Time now, const QueuePair& pair, std::uint32_t psn);
   void take_acknowledgement(Time now, std::uint64_t data);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Of a link whose stores are posted: what has no payload takes the way's time and no packet.
+#include "hw/core/cause/causes.h"
 #include "hw/nic/nic.h"
 #include "hw/nic/reliability/psn.h"
 #include "hw/nic/tags.h"
@@ -47,6 +48,18 @@ bool Nic::post_directly(Time now, std::uint32_t number) {
   dispatcher_.post(std::max(now, engine_free_) + peer.way, *peer.nic, kPosted,
                    message(pair.peer_queue_pair, job.first_psn, request.immediate));
   return true;
+}
+
+bool Nic::post_ahead(Time at, std::uint32_t number) {
+  // What packets cost would keep the engine from it, and is not known yet.
+  QueuePair& pair = pairs_[number];
+  if (packet_cost_ > Time() || pair.ready_jobs + 1 != pair.jobs.size()) return false;
+  if (Causes* const causes = dispatcher_.causes(); causes != nullptr) [[unlikely]]
+    causes->mark(CauseKind::kNic, at, Dispatcher::place_of(*this));
+  ++pair.ready_jobs;
+  if (post_directly(at, number)) return true;
+  --pair.ready_jobs;
+  return false;
 }
 
 void Nic::take_posted(Time now, std::uint64_t data) {

@@ -39,7 +39,14 @@ std::int64_t Core::share_of(Time alone, Time shared) {
 }
 
 void Core::set_speeds(std::vector<Run>& runs) {
-  for (Run& run : runs) run.stretch = stretch(run.share, runs.size());
+  if (runs.size() == 1) {
+    runs.front().stretch = kOne;
+    return;
+  }
+  for (Run& run : runs) {
+    if (run.share == kUnknown) run.share = share_of(run.alone, run.shared);
+    run.stretch = stretch(run.share, runs.size());
+  }
 }
 
 /// Takes what has been done in `passed` at the present speeds from what is left.
@@ -59,31 +66,35 @@ bool Core::step(std::vector<Run>& runs, Time& since, Time until) {
   settle(runs, Time(first));
   since += Time(first);
   for (Run& run : runs) {
-    if (run.left == 0 && run.spin_share != kNoSpin) run = {run.thread, kSpins, run.spin_share, kNoSpin, kOne};
+    if (run.left == 0 && run.spin_share != kNoSpin) run = spinning(run.thread, run.spin_share);
   }
   std::erase_if(runs, [](const Run& run) { return run.left == 0; });
   set_speeds(runs);
   return true;
 }
 
-void Core::advance(Time now) {
+void Core::settle_until(Time now) {
+  if (runs_.size() == 1 && runs_.front().left != kSpins && runs_.front().spin_share == kNoSpin) {
+    if (since_ + Time(runs_.front().left) > now) return;
+    since_ += Time(runs_.front().left);
+    return runs_.clear();
+  }
   while (!runs_.empty() && step(runs_, since_, now)) {
   }
-  now_ = now;
 }
 
 void Core::begin(std::uint32_t thread, Time alone, Time shared, std::int64_t spin_share) {
   settle(runs_, now_ - since_);
   since_ = now_;
   if (alone > Time()) {
-    runs_.push_back({thread, alone.count(), share_of(alone, shared), spin_share, kOne});
+    runs_.push_back({thread, alone.count(), alone, shared, kUnknown, spin_share, kOne});
   } else if (spin_share != kNoSpin) {
-    runs_.push_back({thread, kSpins, spin_share, kNoSpin, kOne});
+    runs_.push_back(spinning(thread, spin_share));
   }
   set_speeds(runs_);
 }
 
-void Core::stop(std::uint32_t thread) {
+void Core::stop_spinning(std::uint32_t thread) {
   const auto spins = [&](const Run& run) { return run.thread == thread && run.left == kSpins; };
   if (std::none_of(runs_.begin(), runs_.end(), spins)) return;
   settle(runs_, now_ - since_);
@@ -92,7 +103,7 @@ void Core::stop(std::uint32_t thread) {
   set_speeds(runs_);
 }
 
-Time Core::free_at(std::uint32_t thread) const {
+Time Core::free_beside(std::uint32_t thread) const {
   const auto own = std::find_if(runs_.begin(), runs_.end(), [&](const Run& run) { return run.thread == thread; });
   if (own != runs_.end() ? own->left == kSpins : runs_.size() < static_cast<std::size_t>(threads_)) return Time();
   // One that is alone is not slowed down; if it spins then, only itself can go on.

@@ -39,30 +39,46 @@ class Core {
   static std::int64_t share_of(Time alone, Time shared);
 
   /// Lets runs go on until `now`, which never goes back.
-  void advance(Time now);
+  void advance(Time now) {
+    if (!runs_.empty()) settle_until(now);
+    now_ = now;
+  }
 
   /// Gives a hardware thread to `thread` from the time of advance(). A run that has ended leaves it free, or, with a
   /// `spin_share`, spinning: the thread polls with that share until stop().
   void begin(std::uint32_t thread, Time alone, Time shared, std::int64_t spin_share = kNoSpin);
   static constexpr std::int64_t kNoSpin = -1;
   /// Ends a thread's spinning, if it does.
-  void stop(std::uint32_t thread);
+  void stop(std::uint32_t thread) {
+    if (!runs_.empty()) stop_spinning(thread);
+  }
 
   /// Hardware threads that are taken.
   [[nodiscard]] std::size_t running() const { return runs_.size(); }
   /// When `thread` can start another run if nothing else starts before: when its run ends, or the first of another
   /// thread where no hardware thread is free. In the past if it can now; kNever if all are spinning.
-  [[nodiscard]] Time free_at(std::uint32_t thread) const;
+  [[nodiscard]] Time free_at(std::uint32_t thread) const { return runs_.empty() ? Time() : free_beside(thread); }
 
  private:
   struct Run {
     std::uint32_t thread;
     std::int64_t left;  ///< of its time alone, in ps, at the last change of speeds; kSpins: until it is stopped
-    std::int64_t share;
+    Time alone;
+    Time shared;
+    std::int64_t share;       ///< kUnknown: of shared in alone, which only matters beside others
     std::int64_t spin_share;  ///< what it does when it ends
     std::int64_t stretch;     ///< at present
   };
   static constexpr std::int64_t kSpins = INT64_MAX;
+  static constexpr std::int64_t kUnknown = -1;
+
+  static Run spinning(std::uint32_t thread, std::int64_t share) {
+    return {thread, kSpins, Time(), Time(), share, kNoSpin, kOne};
+  }
+  void settle_until(Time now);
+  void stop_spinning(std::uint32_t thread);
+  /// As free_at(), where something runs.
+  [[nodiscard]] Time free_beside(std::uint32_t thread) const;
 
   static void set_speeds(std::vector<Run>& runs);
   static void settle(std::vector<Run>& runs, Time passed);
