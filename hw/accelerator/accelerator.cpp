@@ -78,9 +78,20 @@ bool Accelerator::write_command(const void* data, std::uint32_t bytes, Time at) 
   if (command.stream != Command::kImmediate && command.stream >= streams_.size()) return false;
   if (command.engine >= engines_.size()) return false;
   if (command.cores > config_.compute.sms) return false;
+  if (starts_ahead(command, at)) {
+    queue_copy(at, command);
+    return true;
+  }
   arriving_.emplace_back(next_key_, command);
   dispatcher_.post(at, *this, kArrive, next_key_++);
   return true;
+}
+
+bool Accelerator::starts_ahead(const Command& command, Time at) const {
+  if (command.stream != Command::kImmediate || !arriving_.empty()) return false;
+  if (command.operation != Operation::kCopy && command.operation != Operation::kReduce) return false;
+  const Engine& engine = engines_[command.engine];
+  return engine.copies.empty() && engine.free_at <= at;
 }
 
 void Accelerator::on_event(Time now, std::uint32_t tag, std::uint64_t data) {

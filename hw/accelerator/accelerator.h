@@ -203,6 +203,8 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
   };
 
   bool write_command(const void* data, std::uint32_t bytes, Time at);
+  /// A copy that will find its engine idle begins with no event of its own: memory is asked a little ahead of the time.
+  [[nodiscard]] bool starts_ahead(const Command& command, Time at) const;
   static std::int64_t waves(std::int64_t tiles, std::int64_t cores) { return (tiles + cores - 1) / cores; }
   void mark(CauseKind kind, Time until) const;
   void mark_slice(const Running& kernel, Time computed) const;
