@@ -20,6 +20,7 @@ constexpr std::uint32_t kSlice = 2;
 constexpr std::uint32_t kComputeMemory = 3;
 constexpr std::uint32_t kCopyMemory = 4;
 constexpr std::uint32_t kEngineFree = 5;
+constexpr std::uint32_t kContents = 6;
 
 // Streams of kernels go on at multiples of this.
 constexpr std::uint64_t kAlignment = 4096;
@@ -107,6 +108,11 @@ void Accelerator::on_event(Time now, std::uint32_t tag, std::uint64_t data) {
     }
     case kCopied:
       end_copy(now, static_cast<std::uint32_t>(data));
+      break;
+    case kContents:
+      dispatcher_.leave_out();
+      finish_copy(copies_[data].command);
+      copies_.free(static_cast<std::uint32_t>(data));
       break;
     case kEngineFree:
       start_next(now, engines_[data]);
@@ -454,13 +460,14 @@ void Accelerator::start_copy(Time now, std::uint32_t slot) {
   }
   const Time end = std::max(under_way.moved, done);
   Engine& engine = engines_[command.engine];
-  const bool is_seen = data_ || command.stream != Command::kImmediate || engine.copies.size() > 1;
+  const bool is_seen = command.stream != Command::kImmediate || engine.copies.size() > 1;
   if (is_seen) return dispatcher_.post(end, *this, kCopied, slot);
   // Nothing but the completion comes of its end.
   mark(CauseKind::kMemory, end);
   engine.free_at = end;
   engine.copies.pop_front();
   notify(end, command);
+  if (data_) return dispatcher_.post(end, *this, kContents, slot);
   copies_.free(slot);
 }
 

@@ -372,6 +372,7 @@ void Dispatcher::run_events() {
     now_ = time;
     ++handled_;
     const std::uint64_t identity = static_cast<std::uint64_t>(event.target()) << 32 | event.tag();
+    digest_before_ = digest_;
     digest_ = (digest_ ^ (static_cast<std::uint64_t>(time) * 0x9e3779b97f4a7c15ULL + identity)) * 0xff51afd7ed558ccdULL;
     prefetch_ahead();
     if (cursor_ + kLookAgain < batch_size_) prepare_batch();

@@ -125,6 +125,14 @@ class Dispatcher final : public sc_core::sc_module {
     if (handled_ != disregarded_ + 1) last_change_ = before_;
     disregarded_ = handled_;
   }
+  /// The event being handled is not of the model, such as bytes that move at the end of a time: it is as if there had
+  /// been none.
+  void leave_out() {
+    disregard();
+    disregarded_ = --handled_;
+    --posted_;
+    digest_ = digest_before_;
+  }
   /// When the last event was handled that nobody disregarded: the end of a run.
   [[nodiscard]] Time last_change() const { return Time(handled_ == disregarded_ ? last_change_ : now_); }
 
@@ -258,6 +266,7 @@ class Dispatcher final : public sc_core::sc_module {
   std::uint64_t handled_ = 0;
   std::uint64_t posted_ = 0;
   std::uint64_t digest_ = 0;
+  std::uint64_t digest_before_ = 0;  // the event before this one
   std::uint64_t progress_mask_ = UINT64_MAX;
 
   std::vector<Event> batch_;     // the current slot, sorted; its first batch_size_ are in use, handled up to cursor_
