@@ -2,6 +2,7 @@
 #include "sw/workloads/emitter.h"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <utility>
 
@@ -31,6 +32,14 @@ Node message(std::string name, NodeType type, std::int64_t from, std::int64_t to
   node.attributes = {int32("comm_src", from), int32("comm_dst", to), int32("comm_tag", tag),
                      Attribute::integer("comm_size", bytes)};
   return node;
+}
+
+/// By the names that scopes of a compression have (sw/compression/scopes.h). What an optimizer exchanges has none.
+void set_traffic(Node& node, Purpose purpose) {
+  constexpr std::array<const char*, kPurposes> kNames = {"tensor",     "context",   "expert",    "pipeline",
+                                                         "parameters", "gradients", "gradients", nullptr};
+  const char* const name = kNames[static_cast<std::size_t>(purpose)];
+  if (name != nullptr) node.attributes.push_back(Attribute::text("traffic", name));
 }
 
 }  // namespace
@@ -79,6 +88,7 @@ Ids Emitter::emit_collective(std::string name, Purpose purpose, const Collective
   const std::int64_t size = what.type == CollectiveType::kAllGather ? what.bytes / members : what.bytes;
   node.attributes = {Attribute::integer("comm_type", static_cast<int>(what.type)),
                      Attribute::integer("comm_size", size), Attribute::text("pg_name", group)};
+  set_traffic(node, purpose);
   if (!what.to.empty()) chakra::set_exchange(node, {what.to, what.from});
   RankSums::Volume& volume = sums_.communication[static_cast<std::size_t>(purpose)];
   ++volume.nodes;
@@ -101,6 +111,7 @@ Ids Emitter::tied_all_reduce(std::string name, std::int64_t bytes, const Ids& da
 Ids Emitter::send(std::string name, Purpose purpose, std::int64_t to, std::int64_t tag, std::int64_t bytes,
                   const Ids& data) {
   Node node = message(std::move(name), NodeType::kSend, rank_, to, tag, bytes);
+  set_traffic(node, purpose);
   RankSums::Volume& volume = sums_.communication[static_cast<std::size_t>(purpose)];
   ++volume.nodes;
   volume.bytes += bytes;

@@ -124,6 +124,10 @@ struct GraphResult {
 /// A collective of a group that `pg_name` names joins all of it, as does one whose algorithm takes all dimensions for
 /// one (oneRing and the like), whatever its involved_dim.
 ///
+/// Nodes can say in an attribute `traffic` what they are for, by the names of compression::Traffic: communicators'
+/// collectives and messages travel compressed where collectives.compression has it so. Collectives of the dimensions
+/// and AllToAlls whose parts differ travel as they are.
+///
 /// With data on, collectives and messages carry patterns, which every rank compares with what must come.
 class GraphEngine {
  public:
@@ -237,6 +241,7 @@ class GraphEngine {
     std::uint64_t token = 0;
     Time began;
     std::vector<std::uint64_t> to = {};  ///< of an AllToAll whose parts differ, bytes to each member
+    compression::Traffic traffic = compression::Traffic::kOther;
   };
   /// A member's calls of its communicator.
   struct Caller {
@@ -328,6 +333,7 @@ class GraphEngine {
   dimensions::Workload traces_;
   std::shared_ptr<chakra::RecordPool> records_ = std::make_shared<chakra::RecordPool>();  ///< of all windows
   MessageTags tags_;
+  std::optional<collectives::SendScopes> scopes_;
   firmware::MemoryMap remote_shared_{Bytes()};  ///< of the part of a remote memory that is for collectives
   std::map<std::string, GroupOf> groups_;
   std::vector<std::unique_ptr<End>> ends_;

@@ -33,15 +33,18 @@ Task GraphEngine::run(GroupOf& group, const Call& call) const {
   }
   switch (call.contents.operation) {
     case Operation::kAllgather:
-      co_await communicator.allgather(call.member, call.input, bytes, size_of(config_.type));
+      co_await communicator.allgather(call.member, call.input, bytes, size_of(config_.type),
+                                      {config_.type, call.traffic});
       break;
     case Operation::kReduceScatter:
       co_await communicator.reduce_scatter(call.member, call.input,
-                                           call.input + call.contents.block(call.member).offset, bytes, config_.type);
+                                           call.input + call.contents.block(call.member).offset, bytes, config_.type,
+                                           call.traffic);
       break;
     case Operation::kAllToAll:
       if (call.to.empty()) {
-        co_await communicator.all_to_all(call.member, call.input, call.input + bytes, bytes);
+        co_await communicator.all_to_all(call.member, call.input, call.input + bytes, bytes,
+                                         {config_.type, call.traffic});
       } else {
         // A temporary would be destroyed twice (GCC's bug 99576).
         collectives::Parts parts{call.to, call.contents.from};
@@ -50,7 +53,7 @@ Task GraphEngine::run(GroupOf& group, const Call& call) const {
       }
       break;
     default:
-      co_await communicator.all_reduce(call.member, call.input, bytes, config_.type);
+      co_await communicator.all_reduce(call.member, call.input, bytes, config_.type, call.traffic);
   }
 }
 

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "hw/core/element.h"
+#include "sw/collectives/blocks.h"
+#include "sw/collectives/compressed/kernels.h"
+#include "sw/collectives/mesh.h"
+#include "sw/compression/blocks.h"
+#include "sw/firmware/contents.h"
+
+namespace weft::collectives {
+
+/// Elements that travel as compressed blocks.
+struct BlockFormat {
+  const compression::Blocks& blocks;
+  ElementType type;
+
+  /// At most, with the length of what varies.
+  [[nodiscard]] std::uint64_t room(std::int64_t elements) const;
+  /// Of such a block where there are no numbers.
+  [[nodiscard]] std::uint64_t aimed(std::int64_t elements) const;
+  /// Compresses what lies at `from`: the bytes at `to`.
+  [[nodiscard]] std::uint64_t put(firmware::Rank& rank, compression::Codec& codec, std::uint64_t from,
+                                  std::int64_t elements, std::uint64_t to) const;
+  /// Of what put() left.
+  [[nodiscard]] std::uint64_t length(const firmware::Rank& rank, std::uint64_t at, std::int64_t elements) const;
+  /// What it stands for.
+  [[nodiscard]] firmware::Floats got(const firmware::Rank& rank, const compression::Codec& codec, std::uint64_t from,
+                                     std::int64_t elements) const;
+};
+
+/// Collectives that send blocks compressed. In rings what is summed is decompressed, added and compressed again at each
+/// hop where that can be, and compressed blocks are handed on as they are. Else blocks go straight to where they are
+/// added up.
+class CompressedBlocks {
+ public:
+  /// `name` is the group's, for the report of a deadlock.
+  CompressedBlocks(const std::vector<firmware::Rank*>& ranks, const std::string& name);
+
+  /// What a member needs. `codec` null: there are no numbers.
+  struct End {
+    firmware::Rank& rank;
+    int member = 0;
+    KernelRunner& kernels;
+    firmware::CompletionQueue& placed;
+    compression::Codec* codec = nullptr;
+    std::uint64_t* sent = nullptr;  ///< grows by the bytes of this member
+  };
+  /// `bytes` are whole elements; of an AllToAll, of whole parts.
+  firmware::Task all_reduce(End end, BlockFormat format, std::uint64_t address, std::uint64_t bytes);
+  firmware::Task reduce_scatter(End end, BlockFormat format, std::uint64_t input, std::uint64_t output,
+                                std::uint64_t bytes);
+  /// All members have the same afterwards: the own block is as the others have it.
+  firmware::Task allgather(End end, BlockFormat format, std::uint64_t address, std::uint64_t bytes);
+  firmware::Task all_to_all(End end, BlockFormat format, std::uint64_t input, std::uint64_t output,
+                            std::uint64_t bytes);
+
+ private:
+  struct Block {
+    std::uint64_t first = 0;
+    std::int64_t elements = 0;
+  };
+  [[nodiscard]] Block block(const BlockFormat& format, std::uint64_t bytes, int number) const;
+  /// So that blocks of that many elements have a place each.
+  void make_room(const BlockFormat& format, std::int64_t elements);
+  /// Where the compressed block of a step lies at its sender, at its receiver, and its last form.
+  [[nodiscard]] std::uint64_t out(int step) const { return places_ + place_ * static_cast<std::uint64_t>(step); }
+  [[nodiscard]] std::uint64_t in(int step) const { return out(members_ + step); }
+  [[nodiscard]] std::uint64_t last(int number) const { return out(2 * members_ + number); }
+
+  [[nodiscard]] static std::uint64_t put(const End& end, const BlockFormat& format, std::uint64_t address,
+                                         const Block& of, std::uint64_t to);
+  /// Adds what came to what lies at `address`, and leaves the sum at `to`.
+  static void add(const End& end, const BlockFormat& format, std::uint64_t from, std::uint64_t address, const Block& of,
+                  std::uint64_t to);
+  static void unpack(const End& end, const BlockFormat& format, std::uint64_t from, std::uint64_t address,
+                     const Block& of);
+  firmware::Task step(End end, std::uint64_t from, std::uint64_t to, std::uint64_t bytes);
+  /// Blocks go round from last(first) on, as they are, and are decompressed at the end.
+  firmware::Task hand_on(End end, BlockFormat format, std::uint64_t address, std::uint64_t bytes, int first);
+  /// Sends each other member the part that is its own: compressed parts of members lie at in(member) then.
+  firmware::Task exchange(End end, BlockFormat format, std::uint64_t input, std::vector<Block> parts);
+  firmware::Task sum_exchanged(End end, BlockFormat format, std::uint64_t input, std::uint64_t output,
+                               std::uint64_t bytes);
+
+  std::vector<firmware::Rank*> ranks_;
+  int members_;
+  std::uint64_t place_ = 0;  ///< bytes
+  std::uint64_t places_ = 0;
+  Mesh mesh_;
+};
+
+}  // namespace weft::collectives
