@@ -140,7 +140,7 @@ void add_compression(IdleCollector& idle, const compression::MessageCompression&
     if (scope == nullptr) continue;
     const std::string own = path + "." + std::string(name);
     const std::uint32_t bit = 1U << static_cast<unsigned>(traffic);
-    idle.add((use.traffic & bit) == 0, own, "this run has no messages of that");
+    idle.add((use.traffic & bit) == 0, own, "no send and no communicator of this run has messages of that");
     idle.add(config.of(traffic).on() && config.has_own(traffic) && (use.compressed & bit) == 0, own,
              "no message of that travelled compressed in this run");
   }

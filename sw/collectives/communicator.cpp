@@ -118,10 +118,16 @@ CompressedCollectives* Communicator::compressed(Operation what, Carries carries,
   if (by->takes(what, carries.type, bytes)) return by.get();
   // What was asked for this traffic alone is not left out in silence.
   if (has_own && carries.type && carries.type != ElementType::kInt32 && !by->takes(what, carries.type)) {
+    std::vector<std::string> names;
+    for (const std::string& name : compression::compressors_by_blocks()) {
+      compression::CompressionConfig other = how;
+      other.method = compression::CompressorName(name);
+      // Others send an AllReduce as a message of float32.
+      if (what != Operation::kAllReduce || compression::Blocks(other, 1).hops()) names.push_back(name);
+    }
     throw ConfigError(all.path(whose) + ".method",
-                      fmt::format("expected none, same or one of {} for {} of {}, got {}",
-                                  fmt::join(compression::compressors_by_blocks(), ", "), sentence_name(what),
-                                  name_of(*carries.type), how.method.text()));
+                      fmt::format("expected none, same or one of {} for {} of {}, got {}", fmt::join(names, ", "),
+                                  sentence_name(what), name_of(*carries.type), how.method.text()));
   }
   return nullptr;
 }
@@ -250,12 +256,12 @@ Task Communicator::allgather(int member, std::uint64_t buffer, std::uint64_t byt
 }
 
 Task Communicator::reduce_scatter(int member, std::uint64_t input, std::uint64_t output, std::uint64_t bytes,
-                                  ElementType type, compression::Traffic traffic) {
-  const Carries carries{type, traffic};
+                                  ElementType type, Carries carries) {
+  if (!carries.type) carries.type = type;
   if (CompressedCollectives* const by = begin_compressed(member, Operation::kReduceScatter, carries, bytes)) {
     const Watch::Call call(watch_.get(), member, "reduce_scatter", bytes);
     co_await enter(member);
-    co_await by->reduce_scatter(member, input, output, bytes, type);
+    co_await by->reduce_scatter(member, input, output, bytes, *carries.type);
     call.end();
     co_return;
   }
@@ -270,20 +276,21 @@ Task Communicator::reduce_scatter(int member, std::uint64_t input, std::uint64_t
 }
 
 Task Communicator::all_reduce(int member, std::uint64_t buffer, std::uint64_t bytes, ElementType type,
-                              compression::Traffic traffic) {
-  CompressedCollectives* const by = begin_compressed(member, Operation::kAllReduce, {type, traffic}, bytes);
+                              Carries carries) {
+  if (!carries.type) carries.type = type;
+  CompressedCollectives* const by = begin_compressed(member, Operation::kAllReduce, carries, bytes);
   if (by == nullptr) {
     co_await all_reduce_whole(member, buffer, bytes, type);
     co_return;
   }
   // Of what is sent, collectives of its own are counted.
   if (!by->by_blocks(Operation::kAllReduce)) {
-    co_await by->all_reduce(member, buffer, bytes, type);
+    co_await by->all_reduce(member, buffer, bytes, *carries.type);
     co_return;
   }
   const Watch::Call call(watch_.get(), member, "all_reduce", bytes);
   co_await enter(member);
-  co_await by->all_reduce(member, buffer, bytes, type);
+  co_await by->all_reduce(member, buffer, bytes, *carries.type);
   call.end();
 }
 

@@ -74,17 +74,18 @@ class Communicator {
   /// Throws ConfigError for a collective that neither the algorithm nor what is in its place has.
   void check(dimensions::Operation operation) const;
   void check_barrier() const { check(dimensions::Operation::kAllReduce); }
-  // These four travel compressed if the configuration has it so.
+  // These four travel compressed if the configuration has it so. What is summed has elements of `type` for a
+  // compressor, too, unless `carries` has another.
   /// Gathers every member's block into all of `buffer`. The own block is in place already.
   firmware::Task allgather(int member, std::uint64_t buffer, std::uint64_t bytes, std::uint64_t granule,
                            Carries carries = {});
   /// Sums `input` over all members and leaves the own block at `output`. With several nodes of several members, partial
   /// sums may be left in `input`.
   firmware::Task reduce_scatter(int member, std::uint64_t input, std::uint64_t output, std::uint64_t bytes,
-                                ElementType type, compression::Traffic traffic = compression::Traffic::kOther);
+                                ElementType type, Carries carries = {});
   /// Sums `buffer` over all members, in place.
   firmware::Task all_reduce(int member, std::uint64_t buffer, std::uint64_t bytes, ElementType type,
-                            compression::Traffic traffic = compression::Traffic::kOther);
+                            Carries carries = {});
   /// The same as it is.
   firmware::Task all_reduce_whole(int member, std::uint64_t buffer, std::uint64_t bytes, ElementType type);
   /// Part i of `input` goes to member i, whose `output` has it as part `member`: equal parts, what does not divide is

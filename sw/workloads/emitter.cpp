@@ -34,14 +34,6 @@ Node message(std::string name, NodeType type, std::int64_t from, std::int64_t to
   return node;
 }
 
-/// By the names that scopes of a compression have (sw/compression/scopes.h). What an optimizer exchanges has none.
-void set_traffic(Node& node, Purpose purpose) {
-  constexpr std::array<const char*, kPurposes> kNames = {"tensor",     "context",   "expert",    "pipeline",
-                                                         "parameters", "gradients", "gradients", nullptr};
-  const char* const name = kNames[static_cast<std::size_t>(purpose)];
-  if (name != nullptr) node.attributes.push_back(Attribute::text("traffic", name));
-}
-
 }  // namespace
 
 Ids joined(std::initializer_list<Ids> all) {
@@ -50,6 +42,16 @@ Ids joined(std::initializer_list<Ids> all) {
   std::sort(ids.begin(), ids.end());
   ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
   return ids;
+}
+
+/// By the names that scopes of a compression have (sw/compression/scopes.h). What an optimizer exchanges has none.
+void Emitter::set_traffic(Node& node, Purpose purpose) const {
+  constexpr std::array<const char*, kPurposes> kNames = {"tensor",     "context",   "expert",    "pipeline",
+                                                         "parameters", "gradients", "gradients", nullptr};
+  const auto which = static_cast<std::size_t>(purpose);
+  if (kNames[which] == nullptr) return;
+  node.attributes.push_back(Attribute::text("traffic", kNames[which]));
+  node.attributes.push_back(Attribute::integer("element_bytes", elements_[which]));
 }
 
 Ids Emitter::emit(Node& node, const Ids& data, const Ids& control) {

@@ -69,11 +69,14 @@ CompressedBlocks::Block CompressedBlocks::block(const BlockFormat& format, std::
   return {extent.offset, static_cast<std::int64_t>(extent.bytes / unit)};
 }
 
-void CompressedBlocks::make_room(const BlockFormat& format, std::int64_t elements) {
-  const std::uint64_t needed = format.room(elements);
-  if (needed <= place_) return;
-  place_ = needed;
-  places_ = firmware::allocate_together(ranks_, "compressed blocks", 3 * place_ * static_cast<std::uint64_t>(members_));
+CompressedBlocks::Places CompressedBlocks::make_room(const BlockFormat& format, std::int64_t elements, int places) {
+  const std::uint64_t size = format.room(elements);
+  const std::uint64_t needed = size * static_cast<std::uint64_t>(places);
+  if (needed > room_) {
+    room_ = needed;
+    room_at_ = firmware::allocate_together(ranks_, "compressed blocks", room_);
+  }
+  return {room_at_, size};
 }
 
 std::uint64_t CompressedBlocks::put(const End& end, const BlockFormat& format, std::uint64_t address, const Block& of,
@@ -112,31 +115,32 @@ Task CompressedBlocks::step(End end, std::uint64_t from, std::uint64_t to, std::
 }
 
 Task CompressedBlocks::all_reduce(End end, BlockFormat format, std::uint64_t address, std::uint64_t bytes) {
-  make_room(format, block(format, bytes, members_ - 1).elements);
+  end.places = make_room(format, block(format, bytes, members_ - 1).elements, 3 * members_);
   Block mine = block(format, bytes, end.member);
   co_await end.kernels.run(format.blocks.compress(mine.elements));
-  std::uint64_t from = out(0);
+  std::uint64_t from = end.places.at(0);
   std::uint64_t size = put(end, format, address, mine, from);
   // The sums: what comes is one further block each time, and the last is all of one.
   for (int s = 0; s + 1 < members_; ++s) {
-    co_await step(end, from, in(s), size);
+    co_await step(end, from, in(end, s), size);
     mine = block(format, bytes, end.member - 1 - s);
     co_await end.kernels.run(format.blocks.hop(mine.elements));
-    add(end, format, in(s), address, mine, address + mine.first);
+    add(end, format, in(end, s), address, mine, address + mine.first);
     const bool is_whole = s + 2 == members_;
-    from = is_whole ? last((end.member + 1) % members_) : out(s + 1);
+    from = is_whole ? end.places.at(2 * members_ + (end.member + 1) % members_) : end.places.at(s + 1);
     size = put(end, format, address, mine, from);
   }
-  co_await hand_on(end, format, address, bytes, end.member + 1);
+  co_await hand_on(end, format, address, bytes, end.member + 1, 2 * members_);
 }
 
-Task CompressedBlocks::hand_on(End end, BlockFormat format, std::uint64_t address, std::uint64_t bytes, int first) {
+Task CompressedBlocks::hand_on(End end, BlockFormat format, std::uint64_t address, std::uint64_t bytes, int first,
+                               int from) {
   for (int s = 0; s + 1 < members_; ++s) {
     const int number = (first - s + members_) % members_;
     const std::int64_t elements = block(format, bytes, number).elements;
     const std::uint64_t size =
-        end.codec == nullptr ? format.aimed(elements) : format.length(end.rank, last(number), elements);
-    co_await step(end, last(number), last(number), size);
+        end.codec == nullptr ? format.aimed(elements) : format.length(end.rank, end.places.at(from + number), elements);
+    co_await step(end, end.places.at(from + number), end.places.at(from + number), size);
   }
   compression::Kernels decompressing;
   for (int number = 0; number < members_; ++number) {
@@ -145,39 +149,39 @@ Task CompressedBlocks::hand_on(End end, BlockFormat format, std::uint64_t addres
   }
   co_await end.kernels.run(decompressing);
   for (int number = 0; number < members_; ++number) {
-    unpack(end, format, last(number), address, block(format, bytes, number));
+    unpack(end, format, end.places.at(from + number), address, block(format, bytes, number));
   }
   co_await mesh_[end.member].acknowledged();
 }
 
 Task CompressedBlocks::allgather(End end, BlockFormat format, std::uint64_t address, std::uint64_t bytes) {
-  make_room(format, block(format, bytes, members_ - 1).elements);
+  end.places = make_room(format, block(format, bytes, members_ - 1).elements, members_);
   const Block mine = block(format, bytes, end.member);
   co_await end.kernels.run(format.blocks.compress(mine.elements));
-  static_cast<void>(put(end, format, address, mine, last(end.member)));
-  co_await hand_on(end, format, address, bytes, end.member);
+  static_cast<void>(put(end, format, address, mine, end.places.at(end.member)));
+  co_await hand_on(end, format, address, bytes, end.member, 0);
 }
 
 Task CompressedBlocks::reduce_scatter(End end, BlockFormat format, std::uint64_t input, std::uint64_t output,
                                       std::uint64_t bytes) {
-  make_room(format, block(format, bytes, members_ - 1).elements);
+  end.places = make_room(format, block(format, bytes, members_ - 1).elements, 2 * members_);
   if (!format.blocks.hops()) {
     co_await sum_exchanged(end, format, input, output, bytes);
     co_return;
   }
   Block mine = block(format, bytes, end.member - 1);
   co_await end.kernels.run(format.blocks.compress(mine.elements));
-  std::uint64_t size = put(end, format, input, mine, out(0));
+  std::uint64_t size = put(end, format, input, mine, end.places.at(0));
   // The last that comes is the own one.
   for (int s = 0; s + 1 < members_; ++s) {
-    co_await step(end, out(s), in(s), size);
+    co_await step(end, end.places.at(s), in(end, s), size);
     mine = block(format, bytes, end.member - 2 - s);
     const bool is_whole = s + 2 == members_;
     // A temporary of ?: would be destroyed twice (GCC's bug 99576).
     compression::Kernels kernels = is_whole ? format.blocks.add(mine.elements, 1) : format.blocks.hop(mine.elements);
     co_await end.kernels.run(std::move(kernels));
-    add(end, format, in(s), input, mine, is_whole ? output : input + mine.first);
-    if (!is_whole) size = put(end, format, input, mine, out(s + 1));
+    add(end, format, in(end, s), input, mine, is_whole ? output : input + mine.first);
+    if (!is_whole) size = put(end, format, input, mine, end.places.at(s + 1));
   }
   co_await mesh_[end.member].acknowledged();
 }
@@ -192,9 +196,9 @@ Task CompressedBlocks::exchange(End end, BlockFormat format, std::uint64_t input
   co_await end.kernels.run(format.blocks.compress(elements));
   for (int i = 1; i < members_; ++i) {
     const int peer = (end.member + i) % members_;
-    const std::uint64_t size = put(end, format, input, parts[static_cast<std::size_t>(peer)], out(peer));
+    const std::uint64_t size = put(end, format, input, parts[static_cast<std::size_t>(peer)], end.places.at(peer));
     co_await here.invited(peer);
-    here.write(peer, out(peer), in(end.member), size);
+    here.write(peer, end.places.at(peer), in(end, end.member), size);
     *end.sent += size;
   }
   co_await here.received(members_ - 1);
@@ -212,7 +216,7 @@ Task CompressedBlocks::sum_exchanged(End end, BlockFormat format, std::uint64_t 
         bytes_from(end.rank, input + mine.first, static_cast<std::uint64_t>(mine.elements) * size_of(format.type)),
         format.type, false);
     for (int i = 1; i < members_; ++i) {
-      const Floats came = format.got(end.rank, *end.codec, in((end.member + i) % members_), mine.elements);
+      const Floats came = format.got(end.rank, *end.codec, in(end, (end.member + i) % members_), mine.elements);
       for (std::size_t e = 0; e < sum.size(); ++e) sum[e] += came[e];
     }
     const std::vector<std::byte> elements = elements_of(sum, format.type, false);
@@ -225,7 +229,7 @@ Task CompressedBlocks::all_to_all(End end, BlockFormat format, std::uint64_t inp
                                   std::uint64_t bytes) {
   const std::uint64_t part = bytes / static_cast<std::uint64_t>(members_);
   const auto elements = static_cast<std::int64_t>(part / size_of(format.type));
-  make_room(format, elements);
+  end.places = make_room(format, elements, 2 * members_);
   const auto at = [part](int peer) { return part * static_cast<std::uint64_t>(peer); };
   std::vector<Block> parts;
   for (int peer = 0; peer < members_; ++peer) parts.push_back({at(peer), elements});
@@ -233,7 +237,7 @@ Task CompressedBlocks::all_to_all(End end, BlockFormat format, std::uint64_t inp
   co_await exchange(end, format, input, std::move(parts));
   co_await end.kernels.run(format.blocks.decompress(elements * (members_ - 1)));
   for (int peer = 0; peer < members_; ++peer) {
-    if (peer != end.member) unpack(end, format, in(peer), output, {at(peer), elements});
+    if (peer != end.member) unpack(end, format, in(end, peer), output, {at(peer), elements});
   }
   co_await end.placed.next();
   co_await mesh_[end.member].acknowledged();

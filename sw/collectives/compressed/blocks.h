@@ -41,6 +41,12 @@ class CompressedBlocks {
   /// `name` is the group's, for the report of a deadlock.
   CompressedBlocks(const std::vector<firmware::Rank*>& ranks, const std::string& name);
 
+  /// One behind the other, each for a block.
+  struct Places {
+    std::uint64_t first = 0;
+    std::uint64_t size = 0;
+    [[nodiscard]] std::uint64_t at(int number) const { return first + size * static_cast<std::uint64_t>(number); }
+  };
   /// What a member needs. `codec` null: there are no numbers.
   struct End {
     firmware::Rank& rank;
@@ -49,6 +55,7 @@ class CompressedBlocks {
     firmware::CompletionQueue& placed;
     compression::Codec* codec = nullptr;
     std::uint64_t* sent = nullptr;  ///< grows by the bytes of this member
+    Places places = {};             ///< of the collective
   };
   /// `bytes` are whole elements; of an AllToAll, of whole parts.
   firmware::Task all_reduce(End end, BlockFormat format, std::uint64_t address, std::uint64_t bytes);
@@ -65,12 +72,11 @@ class CompressedBlocks {
     std::int64_t elements = 0;
   };
   [[nodiscard]] Block block(const BlockFormat& format, std::uint64_t bytes, int number) const;
-  /// So that blocks of that many elements have a place each.
-  void make_room(const BlockFormat& format, std::int64_t elements);
-  /// Where the compressed block of a step lies at its sender, at its receiver, and its last form.
-  [[nodiscard]] std::uint64_t out(int step) const { return places_ + place_ * static_cast<std::uint64_t>(step); }
-  [[nodiscard]] std::uint64_t in(int step) const { return out(members_ + step); }
-  [[nodiscard]] std::uint64_t last(int number) const { return out(2 * members_ + number); }
+  /// Room for so many blocks of at most that many elements. Members that are still in the collective before have
+  /// theirs.
+  [[nodiscard]] Places make_room(const BlockFormat& format, std::int64_t elements, int places);
+  /// Where the compressed block of a step lies at its receiver; at its sender it is the place of the step.
+  [[nodiscard]] std::uint64_t in(const End& end, int step) const { return end.places.at(members_ + step); }
 
   [[nodiscard]] static std::uint64_t put(const End& end, const BlockFormat& format, std::uint64_t address,
                                          const Block& of, std::uint64_t to);
@@ -80,8 +86,8 @@ class CompressedBlocks {
   static void unpack(const End& end, const BlockFormat& format, std::uint64_t from, std::uint64_t address,
                      const Block& of);
   firmware::Task step(End end, std::uint64_t from, std::uint64_t to, std::uint64_t bytes);
-  /// Blocks go round from last(first) on, as they are, and are decompressed at the end.
-  firmware::Task hand_on(End end, BlockFormat format, std::uint64_t address, std::uint64_t bytes, int first);
+  /// Blocks go round from `first` on, as they are, and are decompressed at the end. They lie in places from `from` on.
+  firmware::Task hand_on(End end, BlockFormat format, std::uint64_t address, std::uint64_t bytes, int first, int from);
   /// Sends each other member the part that is its own: compressed parts of members lie at in(member) then.
   firmware::Task exchange(End end, BlockFormat format, std::uint64_t input, std::vector<Block> parts);
   firmware::Task sum_exchanged(End end, BlockFormat format, std::uint64_t input, std::uint64_t output,
@@ -89,8 +95,8 @@ class CompressedBlocks {
 
   std::vector<firmware::Rank*> ranks_;
   int members_;
-  std::uint64_t place_ = 0;  ///< bytes
-  std::uint64_t places_ = 0;
+  std::uint64_t room_at_ = 0;
+  std::uint64_t room_ = 0;  ///< bytes
   Mesh mesh_;
 };
 

@@ -50,13 +50,13 @@ void CompressedSends::unpack(const Rank& rank, std::uint64_t from, std::uint64_t
   firmware::store_to(rank, to, std::span<const std::byte>(all));
 }
 
-SendScopes::SendScopes(const compression::MessageCompression& config, ElementType type) {
-  for (std::size_t i = 0; i < compression::kTraffics; ++i) {
-    const compression::CompressionConfig& how = config.of(static_cast<compression::Traffic>(i));
-    if (!compression::Blocks::has(how)) continue;
-    if (type == ElementType::kInt32 && !compression::compressor_of(how).exact) continue;
-    by_traffic_[i] = std::make_shared<CompressedSends>(how, type);
-  }
+std::shared_ptr<CompressedSends> SendScopes::of(compression::Traffic traffic, std::optional<ElementType> type) {
+  const compression::CompressionConfig& how = config_.of(traffic);
+  if (!how.on() || !type) return nullptr;
+  const auto [found, is_new] = known_.try_emplace({traffic, *type});
+  if (!is_new || !compression::Blocks::has(how)) return found->second;
+  if (type == ElementType::kInt32 && !compression::compressor_of(how).exact) return nullptr;
+  return found->second = std::make_shared<CompressedSends>(how, *type);
 }
 
 }  // namespace weft::collectives

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "sw/collectives/compressed/blocks.h"
@@ -39,18 +39,17 @@ class CompressedSends {
   std::map<std::pair<std::int64_t, int>, std::unique_ptr<compression::Codec>> codecs_;  ///< by elements and rank
 };
 
-/// Those of a run, by traffic.
+/// Those of a run, by traffic and type.
 class SendScopes {
  public:
-  SendScopes(const compression::MessageCompression& config, ElementType type);
+  explicit SendScopes(const compression::MessageCompression& config) : config_(config) {}
 
   /// Null: messages travel as they are.
-  [[nodiscard]] std::shared_ptr<CompressedSends> of(compression::Traffic traffic) const {
-    return by_traffic_[static_cast<std::size_t>(traffic)];
-  }
+  [[nodiscard]] std::shared_ptr<CompressedSends> of(compression::Traffic traffic, std::optional<ElementType> type);
 
  private:
-  std::array<std::shared_ptr<CompressedSends>, compression::kTraffics> by_traffic_;
+  compression::MessageCompression config_;
+  std::map<std::pair<compression::Traffic, ElementType>, std::shared_ptr<CompressedSends>> known_;
 };
 
 }  // namespace weft::collectives

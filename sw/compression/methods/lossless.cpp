@@ -101,9 +101,10 @@ class Lossless final : public Codec {
 /// Of a value: differences, the transposition in five steps of a warp, the count of what is not 0.
 constexpr double kMpcOperations = 30;
 
-/// All words and their bitmaps.
-std::int64_t most_bytes(std::int64_t elements) {
-  return (elements + 31) / 32 * (32 + 1) * kElement;
+/// All words and their bitmaps. Of 16 bits the others are 0, and so are their differences but for one.
+std::int64_t most_bytes(std::int64_t elements, std::int64_t element_bytes) {
+  const std::int64_t words = std::min<std::int64_t>(32, 8 * element_bytes + 1);
+  return (elements + 31) / 32 * (words + 1) * kElement;
 }
 
 /// What is taken to be left of whole blocks, each of which has a bitmap at least.
@@ -137,7 +138,9 @@ Compressor lossless_compressor() {
                 };
                 Plan plan = {.wire = Wire::kHops, .varies = true, .after = {}};
                 pass_by_blocks(plan, element, bytes, kMpcOperations);
-                plan.most_block_bytes = [](std::int64_t n) { return static_cast<std::uint64_t>(most_bytes(n)); };
+                plan.most_block_bytes = [element](std::int64_t n) {
+                  return static_cast<std::uint64_t>(most_bytes(n, element));
+                };
                 return plan;
               },
           .make = [](const Site& site) { return std::make_unique<Lossless>(site); }};

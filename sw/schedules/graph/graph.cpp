@@ -39,7 +39,7 @@ GraphEngine::GraphEngine(std::vector<Rank*> ranks, const GraphConfig& config,
   remote_shared_ = firmware::MemoryMap(Bytes(static_cast<std::int64_t>(ranks_.front()->remote.shared)));
   for (const auto& [name, members] : traces_.groups) add_group(name, members);
   compression::check(collectives_.compression);
-  scopes_.emplace(collectives_.compression, config_.type);
+  scopes_.emplace(collectives_.compression);
   for (Rank* rank : ranks_) {
     End& end = *ends_.emplace_back(std::make_unique<End>());
     end.rank = rank;

@@ -241,7 +241,7 @@ class GraphEngine {
     std::uint64_t token = 0;
     Time began;
     std::vector<std::uint64_t> to = {};  ///< of an AllToAll whose parts differ, bytes to each member
-    compression::Traffic traffic = compression::Traffic::kOther;
+    collectives::Carries carries = {};
   };
   /// A member's calls of its communicator.
   struct Caller {
@@ -291,6 +291,8 @@ class GraphEngine {
   /// The rank's next call of the group, as the node has it.
   [[nodiscard]] Call call_of(const End& end, const Graph& graph, const chakra::Node& node, const GroupOf& group) const;
   static void set_parts(Call& call, const chakra::Node& node);
+  /// As the node says in `traffic` and `element_bytes`.
+  [[nodiscard]] collectives::Carries carries_of(const Graph& graph, const chakra::Node& node) const;
   /// What a rank may begin of what is ready: a collective that is the next of its group, or anything else.
   std::optional<Next> next_of(End& end, Graph& graph, const chakra::Node& node);
   /// The implementation of its own that a collective has, if any.

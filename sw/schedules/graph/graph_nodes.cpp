@@ -80,18 +80,6 @@ bool in_switch(const chakra::TraceWindow& window, const Node& node) {
   return *value;
 }
 
-compression::Traffic traffic_of(const chakra::TraceWindow& window, const Node& node) {
-  const chakra::Attribute* found = node.find("traffic");
-  if (found == nullptr) return compression::Traffic::kOther;
-  const auto* text = std::get_if<std::string>(&found->value);
-  std::string names;
-  for (const auto& [name, traffic] : enum_names(compression::Traffic())) {
-    if (text != nullptr && *text == name) return traffic;
-    names += (names.empty() ? "" : ", ") + std::string(name);
-  }
-  fail(window, node, "traffic: expected one of " + names);
-}
-
 Time duration_of(const chakra::TraceWindow& window, const Node& node) {
   if (node.duration_nanos() > chakra::kMostNanos) {
     fail(window, node,
@@ -357,7 +345,7 @@ GraphEngine::Call GraphEngine::call_of(const End& end, const Graph& graph, const
   const auto calls = end.calls.find(group.name);
   call.number = calls != end.calls.end() ? calls->second : 0;
   call.contents.seed = static_cast<std::uint64_t>(call.number);
-  call.traffic = traffic_of(*graph.window, node);
+  call.carries = carries_of(graph, node);
   return call;
 }
 
@@ -468,7 +456,7 @@ void GraphEngine::issue_message(End& end, Graph& graph, const Node& node) {
   const MessageName name = message_of(end, graph, node);
   const std::uint64_t token = remember(end, graph, node);
   if (node.type == NodeType::kSend) {
-    end.messages->send(name, token, traffic_of(*graph.window, node));
+    end.messages->send(name, token, carries_of(graph, node));
   } else {
     end.messages->receive(name, token);
   }

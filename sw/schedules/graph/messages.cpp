@@ -69,7 +69,7 @@ const MessageName& MessageTags::name(int from, int to, std::uint32_t number) con
 }
 
 Messages::Messages(firmware::Rank& rank, firmware::CompletionQueue& events, MessageTags& tags,
-                   const collectives::SendScopes& scopes)
+                   collectives::SendScopes& scopes)
     : rank_(rank), events_(events), tags_(tags), scopes_(scopes) {}
 
 firmware::StockedPair& Messages::connection(int peer) {
@@ -134,11 +134,11 @@ void Messages::receive(const MessageName& name, Token token) {
   if (slots_[slot].arrived) events_.signal(finish(slots_[slot]));
 }
 
-void Messages::send(const MessageName& name, Token token, compression::Traffic traffic) {
-  const auto by = scopes_.of(traffic);
+void Messages::send(const MessageName& name, Token token, collectives::Carries carries) {
+  const auto by = scopes_.of(carries.traffic, carries.type);
   const bool packs = by != nullptr && by->elements(name.bytes) > 0;
-  rank_.traffic |= 1U << static_cast<unsigned>(traffic);
-  if (packs) rank_.compressed |= 1U << static_cast<unsigned>(traffic);
+  rank_.traffic |= 1U << static_cast<unsigned>(carries.traffic);
+  if (packs) rank_.compressed |= 1U << static_cast<unsigned>(carries.traffic);
   const std::uint32_t number = tags_.acquire(name);
   firmware::StockedPair& to = connection(name.to);
   Outgoing& outgoing = outgoing_[name];

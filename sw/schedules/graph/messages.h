@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "hw/nic/work.h"
+#include "sw/collectives/communicator.h"
 #include "sw/collectives/compressed/sends.h"
 #include "sw/firmware/rank.h"
 #include "sw/firmware/stocked_pair.h"
@@ -67,15 +68,14 @@ class Messages {
   /// A send or receive is over: the token that it was begun with.
   using Token = std::uint64_t;
 
-  Messages(firmware::Rank& rank, firmware::CompletionQueue& events, MessageTags& tags,
-           const collectives::SendScopes& scopes);
+  Messages(firmware::Rank& rank, firmware::CompletionQueue& events, MessageTags& tags, collectives::SendScopes& scopes);
 
   /// What messages go to and come from; before the first one.
   void join(const std::vector<Messages*>* all) { all_ = all; }
 
   /// From the rank's thread. Throw std::length_error for more messages at a time than can be told apart or than memory
   /// has room for.
-  void send(const MessageName& name, Token token, compression::Traffic traffic = compression::Traffic::kOther);
+  void send(const MessageName& name, Token token, collectives::Carries carries = {});
   void receive(const MessageName& name, Token token);
 
   /// Whether a completion is for messages, and not for the rank's thread itself.
@@ -150,7 +150,7 @@ class Messages {
   firmware::Rank& rank_;
   firmware::CompletionQueue& events_;
   MessageTags& tags_;
-  const collectives::SendScopes& scopes_;
+  collectives::SendScopes& scopes_;
   const std::vector<Messages*>* all_ = nullptr;
   std::map<int, firmware::StockedPair> connections_;
   std::vector<Slot> slots_;
