@@ -108,7 +108,7 @@ TEST_F(CompressionCli, AllCollectivesTravelAsBlocks) {
     for (const std::string type : {"fp32", "bf16", "fp16"}) {
       SCOPED_TRACE(op + " of " + type);
       const auto row_of = [&](const std::string& more) {
-        const json result = weft_json("collective ../small.json --op " + op + " --type " + type +
+        const json result = weft_json("collective ../small.json --op " + op + " --algorithm nccl --type " + type +
                                       " --bytes 64KiB --data --compression " + more);
         return result.is_null() ? json() : result["rows"][0];
       };
@@ -143,7 +143,7 @@ TEST_F(CompressionCli, AFixedRateIsOffEvenly) {
     return is["compression"]["error"].get<double>();
   };
   EXPECT_LT(error(6), 0.8);
-  EXPECT_LT(error(8), 0.16);
+  EXPECT_LT(error(8), 0.2);
 }
 
 // Of little, too, a block has its bitmap and a ring the length of each block, with data as without.
@@ -268,11 +268,11 @@ TEST_F(CompressionCli, WhatCompressesNothingIsNamed) {
   const json fsdp = run_json("../small.json --set collectives.compression.method=top-k");
   ASSERT_EQ(fsdp["without_effect"].size(), 1U);
   EXPECT_EQ(fsdp["without_effect"][0]["field"], "collectives.compression.method");
-  EXPECT_EQ(fsdp["without_effect"][0]["why"], "no message of this run travels compressed by top-k");
+  EXPECT_EQ(fsdp["without_effect"][0]["because"], "no message of this run travels compressed by top-k");
   const json scope = run_json("../small.json --set collectives.compression.pipeline.method=lossless");
   EXPECT_EQ(scope["without_effect"][0]["field"], "collectives.compression.pipeline.method");
   const json unread = run_json("../small.json --set collectives.compression.gradients.qsgd.bits=9");
-  EXPECT_EQ(unread["without_effect"][0]["why"], "collectives.compression.gradients.method is same");
+  EXPECT_EQ(unread["without_effect"][0]["because"], "collectives.compression.gradients.method is same");
 }
 
 TEST_F(CompressionCli, MistakesAreNamed) {
