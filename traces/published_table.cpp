@@ -13,6 +13,8 @@
 namespace weft::traces {
 namespace {
 
+constexpr const char* kOver = " over ";
+
 /// The parts of a text between `separator`s.
 std::vector<std::string> split(std::string_view text, std::string_view separator) {
   std::vector<std::string> parts;
@@ -58,7 +60,11 @@ bool Tolerance::allows(double published, double simulated) const {
 }
 
 std::vector<std::string> PublishedRow::command_lines() const {
-  return split(arguments, " less ");
+  return split(arguments, is_ratio() ? kOver : " less ");
+}
+
+bool PublishedRow::is_ratio() const {
+  return arguments.find(kOver) != std::string::npos;
 }
 
 std::vector<PublishedRow::Term> PublishedRow::terms() const {
@@ -92,10 +98,11 @@ std::vector<PublishedRow> read_published(const CsvTable& table) {
     read.suite = row.required("suite");
     read.platform = row.required("platform");
     read.arguments = row.text("arguments");
-    if (read.command_lines().size() > 2) row.fail("arguments", "a command, or one less another");
+    if (read.command_lines().size() > 2) row.fail("arguments", "a command, or one less or over another");
     read.metric = row.required("metric");
     read.published = row.number("published");
     read.unit = row.text("unit");
+    if (read.is_ratio() && !read.unit.empty()) row.fail("unit", "none, since one run over another has none");
     try {
       for (const PublishedRow::Term& term : read.terms()) static_cast<void>(read.in_unit(term.path, 0));
     } catch (const std::invalid_argument& error) {

@@ -46,6 +46,15 @@ void add_all(const std::byte* a, const std::byte* b, std::byte* out, std::uint64
 
 }  // namespace
 
+std::uint16_t to_bf16(float value) {
+  if (!std::isnan(value)) return narrow(value);
+  return static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(value) >> 16 | 0x40U);
+}
+
+float from_bf16(std::uint16_t half) {
+  return widen(half);
+}
+
 float from_fp16(std::uint16_t half) {
   const std::uint32_t sign = static_cast<std::uint32_t>(half & 0x8000U) << 16;
   const std::uint32_t exponent = half >> 10 & 0x1fU;

@@ -30,5 +30,8 @@ void add(ElementType type, const std::byte* a, const std::byte* b, std::byte* ou
 /// A number as the fp16 (IEEE 754 binary16) next to it, ties to even, and the other way.
 std::uint16_t to_fp16(float value);
 float from_fp16(std::uint16_t half);
+/// The same of bf16.
+std::uint16_t to_bf16(float value);
+float from_bf16(std::uint16_t half);
 
 }  // namespace weft

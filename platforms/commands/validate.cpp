@@ -150,22 +150,27 @@ std::optional<Interrupted> execute_all(std::vector<Run*>& runs, unsigned jobs) {
   return interrupted;
 }
 
-/// `runs`: the row's own, and that of what is taken off, if anything is.
+/// `runs`: the row's own, and that of what is taken off or divided by, if anything is.
 PublishedResult judge(const PublishedRow& row, const std::vector<const Run*>& runs) {
   double value = 0;
+  double by = 0;
   for (const Run* run : runs) {
     if (!run->message.empty()) return traces::broken(row, run->message);
     try {
       for (const auto& [path, constant, sign] : row.terms()) {
         if (path.empty() && run != runs.front()) continue;  // of the row, not of a run
         const double said = path.empty() ? constant : row.in_unit(path, traces::resolve_number(run->output, path));
-        value += (run == runs.front() ? sign : -sign) * said;
+        if (row.is_ratio() && run != runs.front()) {
+          by += sign * said;
+        } else {
+          value += (run == runs.front() ? sign : -sign) * said;
+        }
       }
     } catch (const traces::PathError& error) {
       return traces::broken(row, error.what());
     }
   }
-  return traces::evaluate(row, value);
+  return traces::evaluate(row, row.is_ratio() ? value / by : value);
 }
 
 /// The pages of `--markdown`.

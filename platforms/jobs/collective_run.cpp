@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "platforms/jobs/compressed_numbers.h"
-#include "sw/collectives/compressed/all_reduce.h"
+#include "sw/collectives/compressed/collectives.h"
 #include "sw/collectives/reference.h"
 
 namespace weft::platforms {
@@ -111,6 +111,11 @@ struct Session {
   [[nodiscard]] std::uint64_t part(std::uint64_t bytes) const {
     return bytes / unit() / static_cast<std::uint64_t>(machine.size()) * unit();
   }
+  /// Bytes of the buffer that the collective is called with.
+  [[nodiscard]] std::uint64_t sent(const Concurrent& of) const {
+    return of.op == CollectiveOp::kAllToAll ? part(sizes[turn]) * static_cast<std::uint64_t>(machine.size())
+                                            : sizes[turn];
+  }
   void fill(const Concurrent& part);
   [[nodiscard]] std::int64_t check(const Concurrent& part);
   [[nodiscard]] collectives::Reference reference(const Concurrent& part) const;
@@ -118,7 +123,12 @@ struct Session {
   Task perform(Concurrent& part, int member, std::uint64_t bytes);
   Task run(Concurrent& part, int member);
   [[nodiscard]] std::optional<MulticastTimes> phases(Concurrent& part) const;
-  [[nodiscard]] const collectives::CompressedAllReduce* compressed(const Concurrent& part) const;
+  [[nodiscard]] const collectives::CompressedCollectives* compressed(const Concurrent& part) const;
+  [[nodiscard]] CompressedNumbers numbers(const Concurrent& part) const;
+  [[nodiscard]] std::uint64_t result_of(const Concurrent& part) const { return moves(part) ? part.output : part.input; }
+  [[nodiscard]] static bool moves(const Concurrent& part) {
+    return part.op == CollectiveOp::kReduceScatter || part.op == CollectiveOp::kAllToAll;
+  }
   [[nodiscard]] bool is_lossy(const Concurrent& part) const;
   [[nodiscard]] CompressedResult compression_of(const Concurrent& part) const;
   void finish_turn(Time now);
@@ -132,23 +142,31 @@ collectives::Reference Session::reference(const Concurrent& part) const {
 }
 
 std::string_view Session::algorithm(const Concurrent& part, std::uint64_t bytes) const {
-  if (const auto operation = operation_of(part.op)) return part.communicator->algorithm_of(*operation, bytes);
+  if (const auto operation = operation_of(part.op)) {
+    const collectives::CompressedCollectives* by = compressed(part);
+    if (by != nullptr && by->by_blocks(*operation)) return "compressed blocks";
+    return part.communicator->algorithm_of(*operation, bytes);
+  }
   if (const auto rooted = rooted_of(part.op)) return part.communicator->algorithm_of(*rooted);
   return part.communicator->algorithm_of_barrier();
 }
 
-const collectives::CompressedAllReduce* Session::compressed(const Concurrent& part) const {
-  const bool sums = part.op == CollectiveOp::kAllReduce && type == ElementType::kFp32;
-  return sums ? part.communicator->compressed() : nullptr;
+const collectives::CompressedCollectives* Session::compressed(const Concurrent& part) const {
+  const auto operation = operation_of(part.op);
+  return operation ? part.communicator->compressed(*operation, {type}, sent(part)) : nullptr;
+}
+
+CompressedNumbers Session::numbers(const Concurrent& part) const {
+  return {*operation_of(part.op), type, reference(part).seed, sizes[turn], machine.size()};
 }
 
 bool Session::is_lossy(const Concurrent& part) const {
-  const collectives::CompressedAllReduce* by = compressed(part);
-  return by != nullptr && !compression::compressor_of(by->config()).exact;
+  const collectives::CompressedCollectives* by = compressed(part);
+  return by != nullptr && !by->exact();
 }
 
 CompressedResult Session::compression_of(const Concurrent& part) const {
-  const collectives::CompressedAllReduce& by = *compressed(part);
+  const collectives::CompressedCollectives& by = *compressed(part);
   CompressedResult result;
   Time kernels;
   const int n = machine.size();
@@ -158,16 +176,18 @@ CompressedResult Session::compression_of(const Concurrent& part) const {
     kernels += by.kernels(r) - taken;
   }
   result.kernels = kernels / n;
-  const double whole = static_cast<double>(sizes[turn]) * (by.hops() ? 2.0 * (n - 1) / n : 1.0);
+  const double share = static_cast<double>(n - 1) / n;
+  const bool sums = part.op == CollectiveOp::kAllReduce;
+  const double whole = static_cast<double>(sizes[turn]) * (!sums ? share : by.hops() ? 2 * share : 1.0);
   if (result.sent_bytes > 0) result.ratio = whole / result.sent_bytes;
   if (machine.config().data && is_lossy(part)) {
-    result.error = CompressedNumbers(reference(part).seed, sizes[turn]).error(machine, part.input);
+    result.error = numbers(part).error(machine, result_of(part));
   }
   return result;
 }
 
 void Session::fill(const Concurrent& part) {
-  if (is_lossy(part)) return CompressedNumbers(reference(part).seed, sizes[turn]).fill(machine, part.input);
+  if (is_lossy(part)) return numbers(part).fill(machine, part.input);
   const collectives::Reference contents = reference(part);
   for (int r = 0; r < machine.size(); ++r) {
     memory::BackingStore& store = machine.memory(r).store();
@@ -181,9 +201,8 @@ void Session::fill(const Concurrent& part) {
 
 std::int64_t Session::check(const Concurrent& part) {
   if (part.op == CollectiveOp::kBarrier) return 0;
-  if (is_lossy(part)) return CompressedNumbers(reference(part).seed, sizes[turn]).different(machine, part.input);
+  if (is_lossy(part)) return numbers(part).different(machine, result_of(part));
   const collectives::Reference contents = reference(part);
-  const bool moves = part.op == CollectiveOp::kReduceScatter || part.op == CollectiveOp::kAllToAll;
   std::int64_t wrong = 0;
   for (int r = 0; r < machine.size(); ++r) {
     const memory::BackingStore& store = machine.memory(r).store();
@@ -192,7 +211,7 @@ std::int64_t Session::check(const Concurrent& part) {
     } else if (part.op == CollectiveOp::kScatter) {
       wrong += contents.wrong_copy(store, part.input, contents.block(r), kRoot);
     } else if (r == kRoot || (part.op != CollectiveOp::kReduce && part.op != CollectiveOp::kGather)) {
-      wrong += contents.wrong(store, moves ? part.output : part.input, r);
+      wrong += contents.wrong(store, result_of(part), r);
     }
   }
   return wrong;
@@ -245,14 +264,14 @@ Task Session::perform(Concurrent& part, int member, std::uint64_t bytes) {
   Communicator& communicator = *part.communicator;
   switch (part.op) {
     case CollectiveOp::kAllgather:
-      return communicator.allgather(member, part.input, bytes, unit());
+      return communicator.allgather(member, part.input, bytes, unit(), {type});
     case CollectiveOp::kReduceScatter:
       return communicator.reduce_scatter(member, part.input, part.output, bytes, type);
     case CollectiveOp::kAllReduce:
       return communicator.all_reduce(member, part.input, bytes, type);
     case CollectiveOp::kAllToAll:
       return communicator.all_to_all(member, part.input, part.output,
-                                     this->part(bytes) * static_cast<std::uint64_t>(machine.size()));
+                                     this->part(bytes) * static_cast<std::uint64_t>(machine.size()), {type});
     case CollectiveOp::kBroadcast:
     case CollectiveOp::kReduce:
     case CollectiveOp::kGather:
@@ -281,7 +300,7 @@ Task Session::run(Concurrent& part, int member) {
       traffic_so_far = traffic_of(machine);
       parts_so_far = busy_times(machine);
       compressed_so_far.clear();
-      if (const collectives::CompressedAllReduce* by = compressed(parts.front()); by != nullptr) {
+      if (const collectives::CompressedCollectives* by = compressed(parts.front()); by != nullptr) {
         for (int r = 0; r < machine.size(); ++r) compressed_so_far.emplace_back(by->sent(r), by->kernels(r));
       }
       for (auto& gate : gates) gate->set(i + 1);

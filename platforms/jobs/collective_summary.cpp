@@ -12,6 +12,7 @@
 #include "platforms/results/format.h"
 #include "platforms/results/summary.h"
 #include "platforms/results/version.h"
+#include "sw/compression/blocks.h"
 
 namespace weft::platforms {
 
@@ -25,6 +26,26 @@ std::vector<std::string> broadcast_trees() {
     if (value != collectives::BroadcastAlgorithm::kAutomatic) names.emplace_back(name);
   }
   return names;
+}
+
+/// Whether a compressor can take messages of such a table.
+bool can_travel(const compression::CompressionConfig& how, const CollectiveRequest& request) {
+  const bool is_fp32 = request.type == ElementType::kFp32;
+  const bool exact = compression::compressor_of(how).exact;
+  const bool by_blocks = compression::Blocks::has(how);
+  switch (request.op) {
+    case CollectiveOp::kAllReduce:
+      // Quantisers sum AllReduces as a message.
+      if (!by_blocks || !compression::Blocks(how, sizeof(float)).hops()) return is_fp32;
+      [[fallthrough]];
+    case CollectiveOp::kAllgather:
+    case CollectiveOp::kReduceScatter:
+    case CollectiveOp::kAllgatherReduceScatter:
+    case CollectiveOp::kAllToAll:
+      return by_blocks && (exact || request.type != ElementType::kInt32);
+    default:
+      return false;
+  }
 }
 
 /// "ring", or of parts that run beside each other "multicast+ring".
@@ -83,9 +104,14 @@ std::vector<std::string> compressor_names() {
 std::vector<OptionValue> options_of(const CollectiveRequest& request, const std::string& option) {
   std::vector<OptionValue> options;
   if (!request.compression.empty()) {
-    if (request.op != CollectiveOp::kAllReduce || request.type != ElementType::kFp32) {
-      throw UsageError("--compression: expected none but for all_reduce of fp32, got " +
-                       std::string(name_of(request.op)) + " of " + std::string(name_of(request.type)));
+    compression::CompressionConfig how;
+    how.method = compression::CompressorName(request.compression);
+    if (how.on() && !can_travel(how, request)) {
+      const bool by_blocks = compression::Blocks::has(how);
+      const std::string except =
+          by_blocks ? "all_reduce, reduce_scatter, all_gather and all_to_all of floating point" : "all_reduce of fp32";
+      throw UsageError("--compression: expected none but for " + except + ", got " + std::string(name_of(request.op)) +
+                       " of " + std::string(name_of(request.type)));
     }
     options.push_back({"collectives.compression.method", request.compression, "--compression"});
   }

@@ -120,6 +120,7 @@ class KfacJob final : public Job {
       return;
     }
     if (!config.data) return;
+    collectives::require_exact_sums(config.collectives, *share.ranks().front());
     check_ = std::make_unique<schedules::KfacCheck>(*kfac_, share.ranks());
     kfac_->set_arithmetic(check_->arithmetic());
   }

@@ -131,6 +131,37 @@ bool uses_switches(const CommunicatorConfig& config, const MachineUse& use) {
            has_followed(use.followed, Followed::kCollnet)));
 }
 
+/// Scopes that the run has no traffic of, and compressors that none of it could have.
+void add_compression(IdleCollector& idle, const compression::MessageCompression& config, const MachineUse& use) {
+  using compression::Traffic;
+  const std::string path = "collectives.compression";
+  for (const auto& [name, traffic] : enum_names(Traffic())) {
+    const compression::ScopeConfig* const scope = config.scope(traffic);
+    if (scope == nullptr) continue;
+    const std::string own = path + "." + std::string(name);
+    const std::uint32_t bit = 1U << static_cast<unsigned>(traffic);
+    idle.add((use.traffic & bit) == 0, own, "no send and no communicator of this run has messages of that");
+    idle.add(config.of(traffic).on() && config.has_own(traffic) && (use.compressed & bit) == 0, own,
+             "no message of that travelled compressed in this run");
+  }
+  std::uint32_t of_all = 0;
+  for (const auto& [name, traffic] : enum_names(Traffic())) {
+    if (!config.has_own(traffic)) of_all |= 1U << static_cast<unsigned>(traffic);
+  }
+  if (config.on() && (use.compressed & of_all) == 0) {
+    std::vector<std::string> scopes;
+    for (const auto& [name, traffic] : enum_names(Traffic())) scopes.emplace_back(name);
+    idle.add(true, path, "no message of this run travels compressed by " + config.method.text(), scopes);
+  }
+  for (const compression::Unfollowed& each : compression::unfollowed(config, path)) {
+    idle.add(true, each.field, each.why);
+  }
+  for (const auto& [name, traffic] : enum_names(Traffic())) {
+    idle.add(config.of(traffic).on(), config.path(traffic, path) + ".by_tensor",
+             "a collective does not know the tensors of a message");
+  }
+}
+
 /// By what collectives of the run have followed, whatever chose them.
 void add_followed(IdleCollector& idle, const MachineConfig& config, const MachineUse& use) {
   using collectives::Followed;
@@ -180,12 +211,7 @@ void add_followed(IdleCollector& idle, const MachineConfig& config, const Machin
     add(Followed::kSeveral, {"collectives.dimensions.scheduling"},
         "no collective of this run began before the one before it had ended");
   }
-  const compression::CompressionConfig& compression = config.collectives.compression;
-  for (const compression::Unfollowed& each : compression::unfollowed(compression, "collectives.compression")) {
-    idle.add(true, each.field, each.why);
-  }
-  idle.add(compression.on(), "collectives.compression.by_tensor",
-           "a collective does not know the tensors of a message");
+  add_compression(idle, config.collectives.compression, use);
   // Where switches had no room, what asks for it is why.
   if (!uses_switches(config.collectives, use) || has_followed(use.followed, Followed::kFull)) return;
   add(Followed::kPieces, {"collectives.piece", "collectives.pieces"},
@@ -308,7 +334,7 @@ bool is_element(const std::string& field, const std::string& path) {
 MachineUse use_of(Machine& machine) {
   MachineUse use;
   use.kernels = use.copies = use.moves = use.accesses = use.offloaded = false;
-  use.followed = 0;
+  use.followed = use.traffic = use.compressed = 0;
   use.algorithms.emplace();
   use.nic = use.port = {.sends = false,
                         .refuses = false,
@@ -339,6 +365,8 @@ MachineUse use_of(Machine& machine) {
     use.copies = use.copies || array.copies > 0;
     const firmware::Rank& rank = machine.rank(i);
     use.followed |= rank.followed;
+    use.traffic |= rank.traffic;
+    use.compressed |= rank.compressed;
     use.algorithms->insert(use.algorithms->end(), rank.algorithms.begin(), rank.algorithms.end());
     use.accesses = use.accesses || rank.processor->accesses() > 0;
     use.offloaded = use.offloaded || (rank.offload.processor != nullptr && rank.offload.processor->accesses() > 0);

@@ -50,6 +50,8 @@ struct MachineUse {
   InterfaceUse nic;
   InterfaceUse port;
   std::uint32_t followed = collectives::kAllFollowed;  ///< by collectives, of all ranks together
+  std::uint32_t traffic = UINT32_MAX;                  ///< that there was, bits by compression::Traffic
+  std::uint32_t compressed = UINT32_MAX;               ///< some of which travelled compressed
   /// By which algorithms these ran; nothing: not known.
   std::optional<std::vector<std::string_view>> algorithms;
   /// Equal numbers for equal times and energies of all kernels that ran, on an array of such a configuration; null: not

@@ -9,7 +9,7 @@
 
 #include "hw/core/cause/causes.h"
 #include "hw/core/config/blame.h"
-#include "sw/collectives/compressed/all_reduce.h"
+#include "sw/collectives/compressed/collectives.h"
 #include "sw/collectives/nodes.h"
 
 namespace weft::collectives {
@@ -35,6 +35,21 @@ const char* sentence_name(Operation operation) {
       break;
   }
   return "an AllToAll";
+}
+
+/// As commands and tables have it.
+std::string_view operation_name(Operation operation) {
+  switch (operation) {
+    case Operation::kAllReduce:
+      return "all_reduce";
+    case Operation::kAllgather:
+      return "all_gather";
+    case Operation::kReduceScatter:
+      return "reduce_scatter";
+    case Operation::kAllToAll:
+      break;
+  }
+  return "all_to_all";
 }
 
 std::string whose(const Algorithm& algorithm) {
@@ -73,20 +88,58 @@ Communicator::Communicator(std::vector<Rank*> ranks, const Config& config, std::
     broadcast_ = std::make_unique<TreeBroadcast>(ranks_, config.broadcast,
                                                  name_ + " " + std::string(name_of(config.broadcast.algorithm)));
   }
-  compression::check(config.compression, "collectives.compression");
-  if (config.compression.on() && size() > 1) {
-    compressed_ = std::make_unique<CompressedAllReduce>(*this, config.compression);
-  }
+  compression::check(config.compression);
 }
 
 Communicator::~Communicator() = default;
 
 void require_exact_sums(const CommunicatorConfig& config, const Rank& rank) {
-  const compression::CompressionConfig& how = config.compression;
-  if (rank.store == nullptr || !how.on() || compression::compressor_of(how, "collectives.compression").exact) return;
-  throw ConfigError("collectives.compression.method",
-                    "expected none or lossless with data on, since sums are compared with exact ones, got " +
-                        std::string(name_of(how.method)));
+  if (rank.store == nullptr) return;
+  for (const auto& [name, traffic] : enum_names(compression::Traffic())) {
+    const compression::CompressionConfig& how = config.compression.of(traffic);
+    if (!how.on() || compression::compressor_of(how).exact) continue;
+    throw ConfigError(config.compression.path(traffic) + ".method",
+                      "expected none or lossless with data on, since sums are compared with exact ones, got " +
+                          std::string(name_of(how.method)));
+  }
+}
+
+CompressedCollectives* Communicator::compressed(Operation what, Carries carries, std::uint64_t bytes) {
+  const compression::MessageCompression& all = config_.compression;
+  const compression::CompressionConfig& how = all.of(carries.traffic);
+  if (!how.on() || size() == 1) return nullptr;
+  const bool has_own = all.has_own(carries.traffic);
+  const compression::Traffic whose = has_own ? carries.traffic : compression::Traffic::kOther;
+  std::unique_ptr<CompressedCollectives>& by = compressed_[static_cast<std::size_t>(whose)];
+  if (by == nullptr) {
+    const std::string traffic = has_own ? " " + std::string(name_of(whose)) : "";
+    by = std::make_unique<CompressedCollectives>(*this, how, name_ + " compressed" + traffic);
+  }
+  if (by->takes(what, carries.type, bytes)) return by.get();
+  // What was asked for this traffic alone is not left out in silence.
+  if (has_own && carries.type && carries.type != ElementType::kInt32 && !by->takes(what, carries.type)) {
+    std::vector<std::string> names;
+    for (const std::string& name : compression::compressors_by_blocks()) {
+      compression::CompressionConfig other = how;
+      other.method = compression::CompressorName(name);
+      // Others send an AllReduce as a message of float32.
+      if (what != Operation::kAllReduce || compression::Blocks(other, 1).hops()) names.push_back(name);
+    }
+    throw ConfigError(all.path(whose) + ".method",
+                      fmt::format("expected none, same or one of {} for {} of {}, got {}", fmt::join(names, ", "),
+                                  sentence_name(what), name_of(*carries.type), how.method.text()));
+  }
+  return nullptr;
+}
+
+CompressedCollectives* Communicator::begin_compressed(int member, Operation what, Carries carries,
+                                                      std::uint64_t bytes) {
+  rank(member).traffic |= 1U << static_cast<unsigned>(carries.traffic);
+  CompressedCollectives* const by = compressed(what, carries, bytes);
+  if (by == nullptr) return nullptr;
+  rank(member).compressed |= 1U << static_cast<unsigned>(carries.traffic);
+  if (by->by_blocks(what)) by_blocks_[by->config().method.text()].insert(operation_name(what));
+  return by;
 }
 
 std::unique_ptr<Group> Communicator::make_group(const Algorithm& algorithm) {
@@ -163,6 +216,11 @@ std::string Communicator::remark() const {
     text += fmt::format("{}{} by {}: {} {}", text.empty() ? "" : "; ", fmt::join(names, " and "), algorithm,
                         algorithm_.name, algorithm_.lacking);
   }
+  for (const auto& [compressor, names] : by_blocks_) {
+    if (algorithm_.name == kRingAlgorithm) continue;
+    text += fmt::format("{}{} by collectives of {}'s own, which sends compressed blocks, and not by {}",
+                        text.empty() ? "" : "; ", fmt::join(names, " and "), compressor, algorithm_.name);
+  }
   return text;
 }
 
@@ -178,7 +236,15 @@ std::optional<MulticastPhases> Communicator::multicast_phases(int member) const 
   return multicast_->phases(member);
 }
 
-Task Communicator::allgather(int member, std::uint64_t buffer, std::uint64_t bytes, std::uint64_t granule) {
+Task Communicator::allgather(int member, std::uint64_t buffer, std::uint64_t bytes, std::uint64_t granule,
+                             Carries carries) {
+  if (CompressedCollectives* const by = begin_compressed(member, Operation::kAllgather, carries, bytes)) {
+    const Watch::Call call(watch_.get(), member, "all_gather", bytes);
+    co_await enter(member);
+    co_await by->allgather(member, buffer, bytes, *carries.type);
+    call.end();
+    co_return;
+  }
   const Doer& doer = doer_for(Operation::kAllgather);
   Group& group = begin(doer, "all_gather");
   const Watch::Call call(watch_.get(), member, "all_gather", bytes);
@@ -190,7 +256,15 @@ Task Communicator::allgather(int member, std::uint64_t buffer, std::uint64_t byt
 }
 
 Task Communicator::reduce_scatter(int member, std::uint64_t input, std::uint64_t output, std::uint64_t bytes,
-                                  ElementType type) {
+                                  ElementType type, Carries carries) {
+  if (!carries.type) carries.type = type;
+  if (CompressedCollectives* const by = begin_compressed(member, Operation::kReduceScatter, carries, bytes)) {
+    const Watch::Call call(watch_.get(), member, "reduce_scatter", bytes);
+    co_await enter(member);
+    co_await by->reduce_scatter(member, input, output, bytes, *carries.type);
+    call.end();
+    co_return;
+  }
   const Doer& doer = doer_for(Operation::kReduceScatter);
   Group& group = begin(doer, "reduce_scatter");
   const Watch::Call call(watch_.get(), member, "reduce_scatter", bytes);
@@ -201,11 +275,23 @@ Task Communicator::reduce_scatter(int member, std::uint64_t input, std::uint64_t
   call.end();
 }
 
-Task Communicator::all_reduce(int member, std::uint64_t buffer, std::uint64_t bytes, ElementType type) {
-  if (compressed_ != nullptr && type == ElementType::kFp32 && bytes >= sizeof(float)) {
-    return compressed_->run(member, buffer, bytes);
+Task Communicator::all_reduce(int member, std::uint64_t buffer, std::uint64_t bytes, ElementType type,
+                              Carries carries) {
+  if (!carries.type) carries.type = type;
+  CompressedCollectives* const by = begin_compressed(member, Operation::kAllReduce, carries, bytes);
+  if (by == nullptr) {
+    co_await all_reduce_whole(member, buffer, bytes, type);
+    co_return;
   }
-  return all_reduce_whole(member, buffer, bytes, type);
+  // Of what is sent, collectives of its own are counted.
+  if (!by->by_blocks(Operation::kAllReduce)) {
+    co_await by->all_reduce(member, buffer, bytes, *carries.type);
+    co_return;
+  }
+  const Watch::Call call(watch_.get(), member, "all_reduce", bytes);
+  co_await enter(member);
+  co_await by->all_reduce(member, buffer, bytes, *carries.type);
+  call.end();
 }
 
 Task Communicator::all_reduce_whole(int member, std::uint64_t buffer, std::uint64_t bytes, ElementType type) {
@@ -219,7 +305,15 @@ Task Communicator::all_reduce_whole(int member, std::uint64_t buffer, std::uint6
   call.end();
 }
 
-Task Communicator::all_to_all(int member, std::uint64_t input, std::uint64_t output, std::uint64_t bytes) {
+Task Communicator::all_to_all(int member, std::uint64_t input, std::uint64_t output, std::uint64_t bytes,
+                              Carries carries) {
+  if (CompressedCollectives* const by = begin_compressed(member, Operation::kAllToAll, carries, bytes)) {
+    const Watch::Call call(watch_.get(), member, "all_to_all", bytes);
+    co_await enter(member);
+    co_await by->all_to_all(member, input, output, bytes, *carries.type);
+    call.end();
+    co_return;
+  }
   const Doer& doer = doer_for(Operation::kAllToAll);
   Group& group = begin(doer, "all_to_all");
   const Watch::Call call(watch_.get(), member, "all_to_all", bytes);

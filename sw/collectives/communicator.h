@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -20,10 +21,16 @@
 
 namespace weft::collectives {
 
-class CompressedAllReduce;
+class CompressedCollectives;
 
-/// For those who compare sums with a reference. Throws ConfigError if memories have numbers and `config` compresses
-/// what is summed with a loss.
+/// What a message has: as far as it is known, which decides whether it can travel compressed.
+struct Carries {
+  std::optional<ElementType> type = std::nullopt;
+  compression::Traffic traffic = compression::Traffic::kOther;
+};
+
+/// For those who compare what comes with a reference. Throws ConfigError if memories have numbers and `config`
+/// compresses some of it with a loss.
 void require_exact_sums(const CommunicatorConfig& config, const firmware::Rank& rank);
 
 /// A group of ranks with the connections and staging memory of its collectives. Every member calls the same operations
@@ -60,25 +67,31 @@ class Communicator {
   /// When a member ended the phases of its latest multicast; nothing with another algorithm.
   [[nodiscard]] std::optional<MulticastPhases> multicast_phases(int member) const;
 
-  /// Null where nothing is compressed.
-  [[nodiscard]] const CompressedAllReduce* compressed() const { return compressed_.get(); }
+  /// What compresses a collective of some traffic, which has begun or will; null where it travels as it is. Throws
+  /// ConfigError where a scope's compressor cannot.
+  [[nodiscard]] CompressedCollectives* compressed(dimensions::Operation what, Carries carries, std::uint64_t bytes);
 
   /// Throws ConfigError for a collective that neither the algorithm nor what is in its place has.
   void check(dimensions::Operation operation) const;
   void check_barrier() const { check(dimensions::Operation::kAllReduce); }
+  // These four travel compressed if the configuration has it so. What is summed has elements of `type` for a
+  // compressor, too, unless `carries` has another.
   /// Gathers every member's block into all of `buffer`. The own block is in place already.
-  firmware::Task allgather(int member, std::uint64_t buffer, std::uint64_t bytes, std::uint64_t granule);
+  firmware::Task allgather(int member, std::uint64_t buffer, std::uint64_t bytes, std::uint64_t granule,
+                           Carries carries = {});
   /// Sums `input` over all members and leaves the own block at `output`. With several nodes of several members, partial
   /// sums may be left in `input`.
   firmware::Task reduce_scatter(int member, std::uint64_t input, std::uint64_t output, std::uint64_t bytes,
-                                ElementType type);
-  /// Sums `buffer` over all members, in place; compressed if the configuration has it so.
-  firmware::Task all_reduce(int member, std::uint64_t buffer, std::uint64_t bytes, ElementType type);
+                                ElementType type, Carries carries = {});
+  /// Sums `buffer` over all members, in place.
+  firmware::Task all_reduce(int member, std::uint64_t buffer, std::uint64_t bytes, ElementType type,
+                            Carries carries = {});
   /// The same as it is.
   firmware::Task all_reduce_whole(int member, std::uint64_t buffer, std::uint64_t bytes, ElementType type);
   /// Part i of `input` goes to member i, whose `output` has it as part `member`: equal parts, what does not divide is
   /// left.
-  firmware::Task all_to_all(int member, std::uint64_t input, std::uint64_t output, std::uint64_t bytes);
+  firmware::Task all_to_all(int member, std::uint64_t input, std::uint64_t output, std::uint64_t bytes,
+                            Carries carries = {});
   /// The same of parts that differ (Group::exchange), where can_exchange().
   firmware::Task exchange(int member, std::uint64_t input, std::uint64_t output, std::uint64_t place, Parts parts);
   [[nodiscard]] bool can_exchange() const {
@@ -127,6 +140,8 @@ class Communicator {
   /// A collective begins by its group: ranks keep that it did, and remark() says what ran by another algorithm.
   Group& begin(const Doer& doer);
   Group& begin(const Doer& doer, std::string_view what);
+  /// compressed(), of a collective that a member begins now.
+  CompressedCollectives* begin_compressed(int member, dimensions::Operation what, Carries carries, std::uint64_t bytes);
 
   std::vector<firmware::Rank*> ranks_;
   Config config_;
@@ -138,8 +153,10 @@ class Communicator {
   std::vector<std::uint64_t> token_;                                 ///< of a barrier, by member
   Doer other_;
   Doer own_;
-  std::unique_ptr<CompressedAllReduce> compressed_;  ///< of what travels compressed; null: nothing does
-  std::unique_ptr<TreeBroadcast> broadcast_;         ///< if not as the algorithm has it
+  /// By traffic, where it has a compressor of its own, those that have been asked for.
+  std::array<std::unique_ptr<CompressedCollectives>, compression::kTraffics> compressed_;
+  std::map<std::string, std::set<std::string_view>> by_blocks_;  ///< collectives of a compressor's own, by its name
+  std::unique_ptr<TreeBroadcast> broadcast_;                     ///< if not as the algorithm has it
   const MulticastGroup* multicast_ = nullptr;
   std::unique_ptr<Watch> watch_;  ///< where the critical path is kept
 };

@@ -9,7 +9,7 @@
 #include "hw/core/config/named.h"
 #include "hw/core/fields.h"
 #include "sw/collectives/tree/tree_broadcast.h"
-#include "sw/compression/config.h"
+#include "sw/compression/scopes.h"
 
 namespace weft::collectives {
 
@@ -47,7 +47,7 @@ struct CommunicatorConfig {
   int pieces = 16;
   Time entry;
   BroadcastConfig broadcast;
-  compression::CompressionConfig compression;
+  compression::MessageCompression compression;
   Sections sections{names_for<Algorithm>()};
 
   /// Of that many slots.
@@ -96,7 +96,8 @@ struct CommunicatorConfig {
     visit("entry", entry, "Time that the caller's library spends on a collective before its first request",
           Range{0, 1'000'000'000});
     visit("broadcast", broadcast, "Algorithm of Broadcasts, if it differs from that of other collectives");
-    visit("compression", compression, "AllReduces of float32 travel compressed, whoever calls them");
+    visit("compression", compression,
+          "Messages that travel compressed: those that the compressor can take, of all traffic or of some of it");
     sections.fields(visit);
   }
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -13,6 +14,7 @@
 #include "hw/core/config/registry.h"
 #include "sw/compression/config.h"
 #include "sw/compression/kernel.h"
+#include "sw/compression/scopes.h"
 
 /// Ways of compressing the messages of collectives that sum, by the names that `compression.method` gives them. Weft's
 /// own are listed in compressors.cpp, each in a file of sw/compression/methods; a user provides others before the
@@ -26,7 +28,7 @@
 ///                           .make = [](const compression::Site& site) { return std::make_unique<MyRandom>(site); }});
 namespace weft::compression {
 
-/// What is to be summed: float32.
+/// What is to be summed: float32, or what travels by blocks.
 struct Message {
   struct Tensor {
     std::int64_t rows = 0;
@@ -36,6 +38,8 @@ struct Message {
   std::int64_t elements = 0;
   /// Its parts, one behind the other, where the caller knows them; may be empty.
   std::vector<Tensor> tensors = {};
+  /// Of an element in memory: 2 where 16-bit numbers travel by blocks (Blocks).
+  std::int64_t element_bytes = kElement;
 };
 
 /// How what is left of a message travels.
@@ -69,6 +73,7 @@ struct Plan {
   std::function<Kernels(std::int64_t elements)> first = {};  ///< it is compressed
   std::function<Kernels(std::int64_t elements)> hop = {};    ///< what came is added to it, and it is compressed
   std::function<Kernels(std::int64_t elements)> last = {};   ///< it is decompressed
+  std::function<Kernels(std::int64_t elements)> add = {};    ///< what came is added to it; none: as `hop`
   std::function<std::uint64_t(std::int64_t elements)> block_bytes = {};
   std::function<std::uint64_t(std::int64_t elements)> most_block_bytes = {};  ///< none: the same
   /// That it keeps from step to step, beside what error feedback leaves behind.
@@ -102,6 +107,11 @@ class Codec {
                                       std::span<const std::byte> came) = 0;
   /// Adds what a message of the last round stands for: a rank's, or the sum of those of all ranks.
   virtual void add(std::span<const std::byte> message, std::span<float> values) const = 0;
+  /// The same in place of what `values` were.
+  virtual void read(std::span<const std::byte> message, std::span<float> values) const {
+    std::fill(values.begin(), values.end(), 0.0F);
+    add(message, values);
+  }
   /// When the messages of all ranks have been added.
   virtual void finish(std::span<float> /*sum*/, int /*ranks*/) const {}
 };
@@ -133,8 +143,11 @@ struct Compressor {
   bool follows_ratio = true;
   bool follows_stages = false;
   bool follows_error_feedback = true;
-  /// What comes is what was sent, to the bit.
+  /// What comes is what was sent, to the bit, whatever it means.
   bool exact = false;
+  /// A message stands for all of its elements, not for a sum: an Allgather, a ReduceScatter, an AllToAll or a send can
+  /// have it as well. Those that travel by hops all do.
+  bool dense = false;
 
   /// Throws ConfigError for fields of its own that it cannot have; `path` is where they stand. May be none.
   std::function<void(const CompressionConfig& config, const std::string& path)> check = {};
@@ -153,6 +166,10 @@ void provide(Compressor compressor);
 
 /// Throws ConfigError, with the path of the configuration, for values that it cannot have.
 void check(const CompressionConfig& config, const std::string& path);
+/// The same of all scopes; also where a scope has a compressor that none of its messages can have.
+void check(const MessageCompression& config, const std::string& path = "collectives.compression");
+/// Names of those whose messages can be of any collective or send (Blocks).
+[[nodiscard]] std::vector<std::string> compressors_by_blocks();
 
 /// For the checks of fields. Throws ConfigError: expected `what`, got `value`.
 void expect(bool held, const std::string& path, const std::string& what, double value);
@@ -163,6 +180,8 @@ struct Unfollowed {
   std::string why;
 };
 [[nodiscard]] std::vector<Unfollowed> unfollowed(const CompressionConfig& config, const std::string& path);
+[[nodiscard]] std::vector<Unfollowed> unfollowed(const MessageCompression& config,
+                                                 const std::string& path = "collectives.compression");
 
 /// What the compressor says, of each tensor by itself if the configuration has it so.
 [[nodiscard]] Plan plan_of(const Message& message, const CompressionConfig& config);

@@ -7,6 +7,7 @@
 #include "hw/core/config/own_fields.h"
 #include "hw/core/config/provide_beside.h"
 #include "hw/core/number_text.h"
+#include "sw/compression/blocks.h"
 #include "sw/compression/by_tensor.h"
 #include "sw/compression/compressor.h"
 
@@ -91,6 +92,46 @@ std::vector<Unfollowed> unfollowed(const CompressionConfig& config, const std::s
   const bool hops = compressor != nullptr && compressor->plan({.elements = 1}, config).wire == Wire::kHops;
   for (const char* field : {"by_tensor", "kernels"}) add(compressor != nullptr && !hops, field, method);
   for (const Section& section : config.own) add(section.name == config.method.text(), section.key.c_str(), method);
+  return fields;
+}
+
+std::vector<std::string> compressors_by_blocks() {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < known_compressors().size(); ++i) {
+    CompressionConfig config;
+    config.method = CompressorName(known_compressors().name(i));
+    if (Blocks::has(config)) names.push_back(known_compressors().name(i));
+  }
+  return names;
+}
+
+void check(const MessageCompression& config, const std::string& path) {
+  check(static_cast<const CompressionConfig&>(config), path);
+  for (const auto& [name, traffic] : enum_names(Traffic())) {
+    if (!config.has_own(traffic)) continue;
+    const CompressionConfig& own = config.of(traffic);
+    check(own, path + "." + std::string(name));
+    // Gradients alone can be AllReduces in all of a run.
+    if (!own.on() || traffic == Traffic::kGradients || Blocks::has(own)) continue;
+    std::string names;
+    for (const std::string& each : compressors_by_blocks()) names += ", " + each;
+    throw ConfigError(path + "." + std::string(name) + ".method",
+                      "expected one of same, none" + names +
+                          ", because this traffic has messages that are not summed, got " + own.method.text());
+  }
+}
+
+std::vector<Unfollowed> unfollowed(const MessageCompression& config, const std::string& path) {
+  std::vector<Unfollowed> fields = unfollowed(static_cast<const CompressionConfig&>(config), path);
+  for (const auto& [name, traffic] : enum_names(Traffic())) {
+    const ScopeConfig* const scope = config.scope(traffic);
+    if (scope == nullptr) continue;
+    const std::string own = path + "." + std::string(name);
+    for (Unfollowed& each : unfollowed(scope->how, own)) {
+      if (scope->method.is_same()) each.why = own + ".method is same";
+      fields.push_back(std::move(each));
+    }
+  }
   return fields;
 }
 

@@ -49,6 +49,10 @@ struct CompressionConfig {
   void fields(Visitor&& visit) {
     const std::string methods = "none: all; " + names_for<Compressor>().doc();
     visit("method", method, methods);
+    fields_but_method(visit);
+  }
+  template <typename Visitor>
+  void fields_but_method(Visitor&& visit) {
     visit("ratio", ratio, "Share of the elements to send, above 0 and up to 1");
     visit("stages", stages, "SIDCo's stages of fitting; 0: adapted to what the last five steps sent", Range{0, 32});
     visit("error_feedback", error_feedback,

@@ -38,6 +38,9 @@ struct Rank {
   std::int64_t multicast_missed = 0;  ///< and that it had to fetch
   /// What collectives have followed of their configuration: bits that are theirs.
   std::uint32_t followed = 0;
+  /// Bits of the traffic that there was, by compression::Traffic, and of that some of which travelled compressed.
+  std::uint32_t traffic = 0;
+  std::uint32_t compressed = 0;
   /// By which algorithms they ran that this rank was the first member of.
   std::vector<std::string_view> algorithms;
   /// By group, messages that others have written to it and that its firmware has not asked for (collectives::Mesh).

@@ -36,6 +36,8 @@ std::uint64_t gradient_seed(int step, int index) {
 }
 
 constexpr ElementType kScaleType = ElementType::kFp32;
+/// In the type that is summed.
+constexpr collectives::Carries kGradientSums{std::nullopt, compression::Traffic::kGradients};
 
 }  // namespace
 
@@ -394,7 +396,10 @@ Task Fsdp::gather(Member& member, int step, int index) {
   const Time asked = member.rank.processor->now();
   co_await member.gather_kernel.begin();
   const Time began = member.rank.processor->now();
-  co_await group.allgather(member.shard, buffer, bytes, unit);
+  // In float8 some bytes are two weights.
+  collectives::Carries carries{std::nullopt, compression::Traffic::kParameters};
+  if (plan_.scales == 0) carries.type = config_.parameter_type;
+  co_await group.allgather(member.shard, buffer, bytes, unit, carries);
   member.gather_kernel.end();
   member.count(dimensions::Operation::kAllgather, shards_, bytes, began);
   if (member.rank.store != nullptr)
@@ -427,12 +432,14 @@ Task Fsdp::scatter(Member& member, int step, int index) {
   co_await member.scatter_kernel.begin();
   const Time began = member.rank.processor->now();
   if (shards_ == 1) {
-    if (copies_ > 1) co_await copy_groups_[0]->all_reduce(member.copy, buffer, bytes, config_.reduce_type);
+    if (copies_ > 1) {
+      co_await copy_groups_[0]->all_reduce(member.copy, buffer, bytes, config_.reduce_type, kGradientSums);
+    }
     check_sums(member, buffer, {0, bytes}, step, index);
   } else {
     Communicator& group = scatter_group(member);
     const std::uint64_t shard = member.gradients[static_cast<std::size_t>(index)];
-    co_await group.reduce_scatter(member.shard, buffer, shard, bytes, config_.reduce_type);
+    co_await group.reduce_scatter(member.shard, buffer, shard, bytes, config_.reduce_type, kGradientSums);
     if (copies_ == 1) check_sums(member, shard, group.block(bytes, member.shard, unit), step, index);
   }
   member.scatter_kernel.end();
@@ -472,7 +479,7 @@ Task Fsdp::all_reduce(Member& member, int step, int index) {
   co_await member.copies_kernel.begin();
   const Time began = member.rank.processor->now();
   Communicator& group = *copy_groups_[static_cast<std::size_t>(member.shard)];
-  co_await group.all_reduce(member.copy, shard, own.bytes, config_.reduce_type);
+  co_await group.all_reduce(member.copy, shard, own.bytes, config_.reduce_type, kGradientSums);
   member.copies_kernel.end();
   member.count(dimensions::Operation::kAllReduce, copies_, own.bytes, began);
   check_sums(member, shard, own, step, index);

@@ -109,9 +109,9 @@ Task Fsdp::exchange(Member& member, const PlannedPiece& piece, std::uint64_t num
   co_await member.exchange_kernel->begin();
   const Time began = member.rank.processor->now();
   if (gathers) {
-    co_await group.allgather(place, input, bytes, unit);
+    co_await group.allgather(place, input, bytes, unit, {kExchangeType});
   } else {
-    co_await group.all_to_all(place, input, output, bytes);
+    co_await group.all_to_all(place, input, output, bytes, {kExchangeType});
   }
   member.exchange_kernel->end();
   member.count(piece.exchange->what, group.size(), bytes, began);

@@ -2,6 +2,7 @@
 #include "sw/workloads/emitter.h"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <utility>
 
@@ -43,6 +44,16 @@ Ids joined(std::initializer_list<Ids> all) {
   return ids;
 }
 
+/// By the names that scopes of a compression have (sw/compression/scopes.h). What an optimizer exchanges has none.
+void Emitter::set_traffic(Node& node, Purpose purpose) const {
+  constexpr std::array<const char*, kPurposes> kNames = {"tensor",     "context",   "expert",    "pipeline",
+                                                         "parameters", "gradients", "gradients", nullptr};
+  const auto which = static_cast<std::size_t>(purpose);
+  if (kNames[which] == nullptr) return;
+  node.attributes.push_back(Attribute::text("traffic", kNames[which]));
+  node.attributes.push_back(Attribute::integer("element_bytes", elements_[which]));
+}
+
 Ids Emitter::emit(Node& node, const Ids& data, const Ids& control) {
   node.id = next_id_++;
   node.data_dependencies = joined({data});
@@ -79,6 +90,7 @@ Ids Emitter::emit_collective(std::string name, Purpose purpose, const Collective
   const std::int64_t size = what.type == CollectiveType::kAllGather ? what.bytes / members : what.bytes;
   node.attributes = {Attribute::integer("comm_type", static_cast<int>(what.type)),
                      Attribute::integer("comm_size", size), Attribute::text("pg_name", group)};
+  set_traffic(node, purpose);
   if (!what.to.empty()) chakra::set_exchange(node, {what.to, what.from});
   RankSums::Volume& volume = sums_.communication[static_cast<std::size_t>(purpose)];
   ++volume.nodes;
@@ -101,6 +113,7 @@ Ids Emitter::tied_all_reduce(std::string name, std::int64_t bytes, const Ids& da
 Ids Emitter::send(std::string name, Purpose purpose, std::int64_t to, std::int64_t tag, std::int64_t bytes,
                   const Ids& data) {
   Node node = message(std::move(name), NodeType::kSend, rank_, to, tag, bytes);
+  set_traffic(node, purpose);
   RankSums::Volume& volume = sums_.communication[static_cast<std::size_t>(purpose)];
   ++volume.nodes;
   volume.bytes += bytes;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
@@ -30,9 +31,12 @@ struct Collective {
 /// Makes the nodes of a rank, and the dependencies that keep them in the program's order.
 class Emitter {
  public:
-  Emitter(const Parallelism& parallel, const Groups& groups, std::int64_t rank,
+  /// `elements`: bytes of one by what is communicated for; 0: not all are alike.
+  using Elements = std::array<int, kPurposes>;
+
+  Emitter(const Parallelism& parallel, const Groups& groups, std::int64_t rank, const Elements& elements,
           const std::function<void(const chakra::Node&)>& take)
-      : parallel_(parallel), groups_(groups), rank_(rank), take_(take) {}
+      : parallel_(parallel), groups_(groups), rank_(rank), elements_(elements), take_(take) {}
 
   /// After `data` and the compute node before.
   Ids compute(std::string name, const Work& work, const Ids& data);
@@ -51,12 +55,15 @@ class Emitter {
 
  private:
   Ids emit(chakra::Node& node, const Ids& data, const Ids& control);
+  /// Says what a node is for, as schedules::GraphEngine reads it.
+  void set_traffic(chakra::Node& node, Purpose purpose) const;
   Ids emit_collective(std::string name, Purpose purpose, const Collective& what, std::int64_t members,
                       const std::string& group, const Ids& data, const Ids& control);
 
   const Parallelism& parallel_;
   const Groups& groups_;
   std::int64_t rank_;
+  Elements elements_;
   const std::function<void(const chakra::Node&)>& take_;
   std::uint64_t next_id_ = 0;
   std::optional<std::uint64_t> last_compute_;

@@ -10,6 +10,23 @@ namespace weft::workloads {
 
 using chakra::CollectiveType;
 
+namespace {
+
+/// In float8, gathers have elements of one byte among others.
+Emitter::Elements elements_of(const WorkloadConfig& config) {
+  Emitter::Elements bytes;
+  bytes.fill(config.element_bytes);
+  for (const Purpose purpose : {Purpose::kGradients, Purpose::kTiedEmbedding}) {
+    bytes[static_cast<std::size_t>(purpose)] = config.gradient_bytes;
+  }
+  for (const Purpose purpose : {Purpose::kParameters, Purpose::kTensorParallel}) {
+    if (config.is_float8()) bytes[static_cast<std::size_t>(purpose)] = 0;
+  }
+  return bytes;
+}
+
+}  // namespace
+
 void ParameterGathers::issue(const std::vector<Set>& sets) {
   Ids ids;
   for (const Set& set : sets) {
@@ -33,7 +50,7 @@ RankStep::RankStep(const WorkloadConfig& config, const Groups& groups, std::int6
       tp_(config.parallel.degree(Axis::kTensor)),
       cp_(config.parallel.degree(Axis::kContext)),
       share_(config, rank),
-      emitter_(config.parallel, groups, rank, take),
+      emitter_(config.parallel, groups, rank, elements_of(config), take),
       operations_(stage_operations(pipeline_, stage_)),
       optimizer_(optimizers::optimizer_of(config.optimizer)),
       problem_(what_to_update()) {}

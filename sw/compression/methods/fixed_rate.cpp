@@ -6,7 +6,7 @@
 #include <array>
 #include <cmath>
 
-#include "sw/compression/compressor.h"
+#include "sw/compression/blocks.h"
 #include "sw/compression/words.h"
 
 namespace weft::compression {
@@ -55,6 +55,14 @@ std::uint64_t to_negabinary(std::int64_t value) {
 }
 std::int64_t from_negabinary(std::uint64_t digits) {
   return static_cast<std::int32_t>(static_cast<std::uint32_t>((digits ^ kNegabinary) - kNegabinary));
+}
+
+/// The middle of what digits below `plane` can stand for, which are cut off as if they were 0: of base -2 that is not
+/// 0, so that what is cut would add up from hop to hop (ZFP_ROUND_LAST of zfp 1.0, ZFP_ROUNDING_MODE).
+std::int64_t middle_below(int plane) {
+  constexpr std::uint64_t kPositive = 0x55555555ULL;
+  const std::uint64_t cut = (std::uint64_t{1} << plane) - 1;
+  return (static_cast<std::int64_t>(cut & kPositive) - static_cast<std::int64_t>(cut & ~kPositive)) / 2;
 }
 
 class FixedRate final : public Codec {
@@ -108,11 +116,15 @@ class FixedRate final : public Codec {
     const auto exponent = static_cast<int>(came.get(kExponentBits));
     if (exponent != 0) {
       std::array<std::uint64_t, kBlockValues> digits{};
+      std::array<int, kBlockValues> lowest{32, 32, 32, 32};  // plane that came
       for (int plane = 31; plane >= 0 && came.at() < end; --plane) {
-        for (std::size_t i = 0; i < kBlockValues && came.at() < end; ++i) digits[i] |= came.get(1) << plane;
+        for (std::size_t i = 0; i < kBlockValues && came.at() < end; ++i) {
+          digits[i] |= came.get(1) << plane;
+          lowest[i] = plane;
+        }
       }
       Integers block{};
-      for (std::size_t i = 0; i < kBlockValues; ++i) block[i] = from_negabinary(digits[i]);
+      for (std::size_t i = 0; i < kBlockValues; ++i) block[i] = from_negabinary(digits[i]) + middle_below(lowest[i]);
       unlift(block);
       for (std::size_t i = 0; i < values.size(); ++i) {
         values[i] +=
@@ -138,21 +150,12 @@ Compressor fixed_rate_compressor() {
           .follows_ratio = false,
           .follows_error_feedback = false,
           .plan =
-              [](const Message& /*message*/, const CompressionConfig& config) {
+              [](const Message& message, const CompressionConfig& config) {
+                const std::int64_t element = message.element_bytes;
                 const int bits = config.own.of(kFixedRate).as<FixedRateConfig>().bits;
                 const auto bytes = [bits](std::int64_t elements) { return packed_bytes((elements + 3) / 4 * 4, bits); };
                 Plan plan = {.wire = Wire::kHops, .after = {}};
-                plan.first = [bytes](std::int64_t n) {
-                  return Kernels{pass("compress.block", n, kElement * n, bytes(n), kZfpOperations)};
-                };
-                plan.hop = [bytes](std::int64_t n) {
-                  return Kernels{pass("decompress.add", n, bytes(n) + kElement * n, kElement * n, kZfpOperations),
-                                 pass("compress.block", n, kElement * n, bytes(n), kZfpOperations)};
-                };
-                plan.last = [bytes](std::int64_t n) {
-                  return Kernels{pass("decompress.block", n, bytes(n), kElement * n, kZfpOperations)};
-                };
-                plan.block_bytes = [bytes](std::int64_t n) { return static_cast<std::uint64_t>(bytes(n)); };
+                pass_by_blocks(plan, element, bytes, kZfpOperations);
                 return plan;
               },
           .make = [](const Site& site) { return std::make_unique<FixedRate>(site); }};

@@ -2,10 +2,11 @@
 // Lossless, as MPC has it (Yang, Mukka, Hesaaraki and Burtscher, IEEE Cluster 2015): the difference of each word to the
 // one some words before, 32 x 32 bits transposed, the difference of neighbours again, and words of zeros left out.
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <vector>
 
-#include "sw/compression/compressor.h"
+#include "sw/compression/blocks.h"
 #include "sw/compression/words.h"
 
 namespace weft::compression {
@@ -63,6 +64,11 @@ class Lossless final : public Codec {
   }
 
   void add(std::span<const std::byte> message, std::span<float> values) const override {
+    std::vector<float> came(values.size());
+    read(message, came);
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] += came[i];
+  }
+  void read(std::span<const std::byte> message, std::span<float> values) const override {
     Words words((values.size() + kWords - 1) / kWords * kWords);
     std::size_t at = 0;
     const auto next = [&] {
@@ -80,11 +86,7 @@ class Lossless final : public Codec {
     for (std::size_t i = 1; i < words.size(); ++i) words[i] += words[i - 1];
     for (std::size_t i = 0; i < words.size(); i += kWords) transpose(std::span(words).subspan(i, kWords));
     for (std::size_t i = distance_; i < words.size(); ++i) words[i] += words[i - distance_];
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      float value = 0;
-      std::memcpy(&value, &words[i], sizeof value);
-      values[i] += value;
-    }
+    if (!values.empty()) std::memcpy(values.data(), words.data(), values.size() * sizeof(float));
   }
 
  private:
@@ -99,9 +101,17 @@ class Lossless final : public Codec {
 /// Of a value: differences, the transposition in five steps of a warp, the count of what is not 0.
 constexpr double kMpcOperations = 30;
 
-/// All words and their bitmaps.
-std::int64_t most_bytes(std::int64_t elements) {
-  return (elements + 31) / 32 * (32 + 1) * kElement;
+/// All words and their bitmaps. Of 16 bits the others are 0, and so are their differences but for one.
+std::int64_t most_bytes(std::int64_t elements, std::int64_t element_bytes) {
+  const std::int64_t words = std::min<std::int64_t>(32, 8 * element_bytes + 1);
+  return (elements + 31) / 32 * (words + 1) * kElement;
+}
+
+/// What is taken to be left of whole blocks, each of which has a bitmap at least.
+std::int64_t bytes_of(std::int64_t elements, std::int64_t element_bytes, double share) {
+  const std::int64_t blocks = (elements + 31) / 32;
+  const std::int64_t words = std::llround(share * static_cast<double>(blocks * 32 * element_bytes / kElement));
+  return std::max(blocks, words) * kElement;
 }
 
 }  // namespace
@@ -120,24 +130,17 @@ Compressor lossless_compressor() {
                 expect(share > 0 && share <= 1, path + ".share", "more than 0 and at most 1", share);
               },
           .plan =
-              [](const Message& /*message*/, const CompressionConfig& config) {
+              [](const Message& message, const CompressionConfig& config) {
+                const std::int64_t element = message.element_bytes;
                 const double share = config.own.of(kLossless).as<LosslessConfig>().share;
-                const auto bytes = [share](std::int64_t elements) {
-                  return static_cast<std::int64_t>(share * static_cast<double>(elements)) * kElement;
+                const auto bytes = [share, element](std::int64_t elements) {
+                  return bytes_of(elements, element, share);
                 };
                 Plan plan = {.wire = Wire::kHops, .varies = true, .after = {}};
-                plan.first = [bytes](std::int64_t n) {
-                  return Kernels{pass("compress.block", n, kElement * n, bytes(n), kMpcOperations)};
+                pass_by_blocks(plan, element, bytes, kMpcOperations);
+                plan.most_block_bytes = [element](std::int64_t n) {
+                  return static_cast<std::uint64_t>(most_bytes(n, element));
                 };
-                plan.hop = [bytes](std::int64_t n) {
-                  return Kernels{pass("decompress.add", n, bytes(n) + kElement * n, kElement * n, kMpcOperations),
-                                 pass("compress.block", n, kElement * n, bytes(n), kMpcOperations)};
-                };
-                plan.last = [bytes](std::int64_t n) {
-                  return Kernels{pass("decompress.block", n, bytes(n), kElement * n, kMpcOperations)};
-                };
-                plan.block_bytes = [bytes](std::int64_t n) { return static_cast<std::uint64_t>(bytes(n)); };
-                plan.most_block_bytes = [](std::int64_t n) { return static_cast<std::uint64_t>(most_bytes(n)); };
                 return plan;
               },
           .make = [](const Site& site) { return std::make_unique<Lossless>(site); }};

@@ -16,6 +16,7 @@ namespace {
 /// A scale, then so many bits for each element.
 struct Quantised {
   std::int64_t elements = 0;
+  std::int64_t element_bytes = kElement;
   int bits = 1;
   bool scaled = true;
   double statistics = 0;  ///< operations of the pass that finds the scale; 0: none
@@ -48,7 +49,7 @@ Plan framework_plan_of(const Quantised& of) {
 /// One rank's message after the other is added up by a pass of its own.
 Plan quantised_plan(const Quantised& of) {
   if (of.by_framework) return framework_plan_of(of);
-  const std::int64_t values = kElement * of.elements;
+  const std::int64_t values = of.element_bytes * of.elements;
   const std::int64_t packed = packed_bytes(of.elements, of.bits);
   Plan::Round round;
   if (of.error_feedback) round.kernels.push_back(accumulate(of.elements));
@@ -226,6 +227,7 @@ Compressor qsgd_compressor() {
           .config = QsgdConfig(),
           .config_doc = "QSGD",
           .follows_ratio = false,
+          .dense = true,
           .check =
               [](const CompressionConfig& config, const std::string& path) {
                 const auto& own = config.own.of(kQsgd).as<QsgdConfig>();
@@ -235,6 +237,7 @@ Compressor qsgd_compressor() {
           .plan =
               [](const Message& message, const CompressionConfig& config) {
                 return quantised_plan({.elements = message.elements,
+                                       .element_bytes = message.element_bytes,
                                        .bits = config.own.of(kQsgd).as<QsgdConfig>().bits,
                                        .statistics = 2,
                                        .operations = 30,  // a random number of a counter among them
@@ -252,6 +255,7 @@ Compressor terngrad_compressor() {
           .config = TernGradConfig(),
           .config_doc = "TernGrad",
           .follows_ratio = false,
+          .dense = true,
           .check =
               [](const CompressionConfig& config, const std::string& path) {
                 const double clip = config.own.of(kTernGrad).as<TernGradConfig>().clip;
@@ -260,6 +264,7 @@ Compressor terngrad_compressor() {
           .plan =
               [](const Message& message, const CompressionConfig& config) {
                 return quantised_plan({.elements = message.elements,
+                                       .element_bytes = message.element_bytes,
                                        .bits = config.own.of(kTernGrad).as<TernGradConfig>().bits,
                                        .statistics = 4,
                                        .operations = 30,

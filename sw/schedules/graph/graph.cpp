@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "sw/compression/compressor.h"
 #include "sw/schedules/step_ends.h"
 #include "traces/chakra/ranks.h"
 #include "traces/files/format_error.h"
@@ -37,11 +38,13 @@ GraphEngine::GraphEngine(std::vector<Rank*> ranks, const GraphConfig& config,
   traces_.groups.try_emplace("", everybody);
   remote_shared_ = firmware::MemoryMap(Bytes(static_cast<std::int64_t>(ranks_.front()->remote.shared)));
   for (const auto& [name, members] : traces_.groups) add_group(name, members);
+  compression::check(collectives_.compression);
+  scopes_.emplace(collectives_.compression);
   for (Rank* rank : ranks_) {
     End& end = *ends_.emplace_back(std::make_unique<End>());
     end.rank = rank;
     end.events = &rank->processor->create_completion_queue("a node of its trace, queue");
-    end.messages = std::make_unique<Messages>(*rank, *end.events, tags_);
+    end.messages = std::make_unique<Messages>(*rank, *end.events, tags_, *scopes_);
     end.transfers = std::make_unique<RemoteTransfers>(*rank, *end.events);
     const auto number = static_cast<std::uint64_t>(rank->index);
     end.trace.window = std::make_unique<chakra::TraceWindow>(

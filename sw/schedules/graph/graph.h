@@ -124,6 +124,10 @@ struct GraphResult {
 /// A collective of a group that `pg_name` names joins all of it, as does one whose algorithm takes all dimensions for
 /// one (oneRing and the like), whatever its involved_dim.
 ///
+/// Nodes can say in an attribute `traffic` what they are for, by the names of compression::Traffic: communicators'
+/// collectives and messages travel compressed where collectives.compression has it so. Collectives of the dimensions
+/// and AllToAlls whose parts differ travel as they are.
+///
 /// With data on, collectives and messages carry patterns, which every rank compares with what must come.
 class GraphEngine {
  public:
@@ -237,6 +241,7 @@ class GraphEngine {
     std::uint64_t token = 0;
     Time began;
     std::vector<std::uint64_t> to = {};  ///< of an AllToAll whose parts differ, bytes to each member
+    collectives::Carries carries = {};
   };
   /// A member's calls of its communicator.
   struct Caller {
@@ -286,6 +291,8 @@ class GraphEngine {
   /// The rank's next call of the group, as the node has it.
   [[nodiscard]] Call call_of(const End& end, const Graph& graph, const chakra::Node& node, const GroupOf& group) const;
   static void set_parts(Call& call, const chakra::Node& node);
+  /// As the node says in `traffic` and `element_bytes`.
+  [[nodiscard]] collectives::Carries carries_of(const Graph& graph, const chakra::Node& node) const;
   /// What a rank may begin of what is ready: a collective that is the next of its group, or anything else.
   std::optional<Next> next_of(End& end, Graph& graph, const chakra::Node& node);
   /// The implementation of its own that a collective has, if any.
@@ -328,6 +335,7 @@ class GraphEngine {
   dimensions::Workload traces_;
   std::shared_ptr<chakra::RecordPool> records_ = std::make_shared<chakra::RecordPool>();  ///< of all windows
   MessageTags tags_;
+  std::optional<collectives::SendScopes> scopes_;
   firmware::MemoryMap remote_shared_{Bytes()};  ///< of the part of a remote memory that is for collectives
   std::map<std::string, GroupOf> groups_;
   std::vector<std::unique_ptr<End>> ends_;

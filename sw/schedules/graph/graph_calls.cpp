@@ -2,9 +2,11 @@
 // Collectives that groups do one after the other, and how a collective ends.
 #include <numeric>
 #include <utility>
+#include <variant>
 
 #include "sw/schedules/graph/graph.h"
 #include "traces/chakra/exchange.h"
+#include "traces/files/format_error.h"
 
 namespace weft::schedules {
 
@@ -33,15 +35,16 @@ Task GraphEngine::run(GroupOf& group, const Call& call) const {
   }
   switch (call.contents.operation) {
     case Operation::kAllgather:
-      co_await communicator.allgather(call.member, call.input, bytes, size_of(config_.type));
+      co_await communicator.allgather(call.member, call.input, bytes, size_of(config_.type), call.carries);
       break;
     case Operation::kReduceScatter:
       co_await communicator.reduce_scatter(call.member, call.input,
-                                           call.input + call.contents.block(call.member).offset, bytes, config_.type);
+                                           call.input + call.contents.block(call.member).offset, bytes, config_.type,
+                                           call.carries);
       break;
     case Operation::kAllToAll:
       if (call.to.empty()) {
-        co_await communicator.all_to_all(call.member, call.input, call.input + bytes, bytes);
+        co_await communicator.all_to_all(call.member, call.input, call.input + bytes, bytes, call.carries);
       } else {
         // A temporary would be destroyed twice (GCC's bug 99576).
         collectives::Parts parts{call.to, call.contents.from};
@@ -50,7 +53,7 @@ Task GraphEngine::run(GroupOf& group, const Call& call) const {
       }
       break;
     default:
-      co_await communicator.all_reduce(call.member, call.input, bytes, config_.type);
+      co_await communicator.all_reduce(call.member, call.input, bytes, config_.type, call.carries);
   }
 }
 
@@ -74,6 +77,25 @@ void GraphEngine::set_parts(Call& call, const Node& node) {
   contents.bytes = most * static_cast<std::uint64_t>(contents.members);
   call.to.assign(exchange->to.begin(), exchange->to.end());
   contents.from.assign(exchange->from.begin(), exchange->from.end());
+}
+
+collectives::Carries GraphEngine::carries_of(const Graph& graph, const Node& node) const {
+  collectives::Carries carries{config_.type};
+  const std::optional<std::int64_t> bytes = node.integer("element_bytes");
+  if (bytes && ranks_.front()->store == nullptr && *bytes != static_cast<std::int64_t>(size_of(config_.type))) {
+    carries.type = std::nullopt;
+    if (*bytes == 2) carries.type = ElementType::kBf16;
+    if (*bytes == 4) carries.type = ElementType::kFp32;
+  }
+  const chakra::Attribute* found = node.find("traffic");
+  if (found == nullptr) return carries;
+  const auto* text = std::get_if<std::string>(&found->value);
+  std::string names;
+  for (const auto& [name, traffic] : enum_names(compression::Traffic())) {
+    if (text != nullptr && *text == name) return {carries.type, traffic};
+    names += (names.empty() ? "" : ", ") + std::string(name);
+  }
+  throw traces::FormatError(graph.window->file().string(), 0, node.label() + " traffic: expected one of " + names);
 }
 
 void GraphEngine::fill(End& end, const Call& call) {

@@ -345,6 +345,7 @@ GraphEngine::Call GraphEngine::call_of(const End& end, const Graph& graph, const
   const auto calls = end.calls.find(group.name);
   call.number = calls != end.calls.end() ? calls->second : 0;
   call.contents.seed = static_cast<std::uint64_t>(call.number);
+  call.carries = carries_of(graph, node);
   return call;
 }
 
@@ -455,7 +456,7 @@ void GraphEngine::issue_message(End& end, Graph& graph, const Node& node) {
   const MessageName name = message_of(end, graph, node);
   const std::uint64_t token = remember(end, graph, node);
   if (node.type == NodeType::kSend) {
-    end.messages->send(name, token);
+    end.messages->send(name, token, carries_of(graph, node));
   } else {
     end.messages->receive(name, token);
   }

@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "hw/accelerator/kernel_command.h"
 #include "sw/collectives/pattern.h"
 
 namespace weft::schedules {
@@ -67,8 +68,9 @@ const MessageName& MessageTags::name(int from, int to, std::uint32_t number) con
   return of_pair_.at({from, to})[number].name;
 }
 
-Messages::Messages(firmware::Rank& rank, firmware::CompletionQueue& events, MessageTags& tags)
-    : rank_(rank), events_(events), tags_(tags) {}
+Messages::Messages(firmware::Rank& rank, firmware::CompletionQueue& events, MessageTags& tags,
+                   collectives::SendScopes& scopes)
+    : rank_(rank), events_(events), tags_(tags), scopes_(scopes) {}
 
 firmware::StockedPair& Messages::connection(int peer) {
   if (const auto found = connections_.find(peer); found != connections_.end()) return found->second;
@@ -132,11 +134,15 @@ void Messages::receive(const MessageName& name, Token token) {
   if (slots_[slot].arrived) events_.signal(finish(slots_[slot]));
 }
 
-void Messages::send(const MessageName& name, Token token) {
+void Messages::send(const MessageName& name, Token token, collectives::Carries carries) {
+  const auto by = scopes_.of(carries.traffic, carries.type);
+  const bool packs = by != nullptr && by->elements(name.bytes) > 0;
+  rank_.traffic |= 1U << static_cast<unsigned>(carries.traffic);
+  if (packs) rank_.compressed |= 1U << static_cast<unsigned>(carries.traffic);
   const std::uint32_t number = tags_.acquire(name);
   firmware::StockedPair& to = connection(name.to);
   Outgoing& outgoing = outgoing_[name];
-  outgoing.waiting.push_back(token);
+  outgoing.waiting.push_back({token, packs ? by : nullptr});
   if (outgoing.permitted.empty()) {
     tags_.acquire(name);  // for as long as the request is on its way
     to.pair().send_immediate(Immediate{Kind::kRequest, number, 0}.pack());
@@ -147,18 +153,58 @@ void Messages::send(const MessageName& name, Token token) {
 /// What has both a send and a permission.
 void Messages::write(const MessageName& name, Outgoing& outgoing) {
   while (!outgoing.waiting.empty() && !outgoing.permitted.empty()) {
-    const Token token = outgoing.waiting.front();
+    const Waiting waiting = outgoing.waiting.front();
     const std::uint32_t there = outgoing.permitted.front();
     outgoing.waiting.pop_front();
     outgoing.permitted.pop_front();
-    const std::uint64_t address = (*all_)[static_cast<std::size_t>(name.to)]->slots_[there].address;
     const std::uint32_t here = take_slot(name);
-    slots_[here].token = token;
+    slots_[here].token = waiting.token;
     slots_[here].turn = outgoing.turn++;
+    slots_[here].there = there;
+    slots_[here].by = waiting.by;
     fill(slots_[here]);
-    connection(name.to).pair().write(slots_[here].address, address, name.bytes, true,
-                                     Immediate{Kind::kMessage, 0, there}.pack(), true, kWritten | here);
+    if (waiting.by == nullptr) {
+      write(here);
+      continue;
+    }
+    make_packed(slots_[here]);
+    run(waiting.by->compress(name.bytes), kPacked | here);
   }
+}
+
+void Messages::write(std::uint32_t slot) {
+  const Slot& here = slots_[slot];
+  Messages& theirs = *(*all_)[static_cast<std::size_t>(here.name.to)];
+  Slot& there = theirs.slots_[here.there];
+  std::uint64_t from = here.address;
+  std::uint64_t to = there.address;
+  std::uint64_t bytes = here.name.bytes;
+  there.by = here.by;
+  if (here.by != nullptr) {
+    theirs.make_packed(there);
+    from = here.packed;
+    to = there.packed;
+    bytes = here.by->pack(rank_, here.address, bytes, from);
+  }
+  connection(here.name.to)
+      .pair()
+      .write(from, to, bytes, true, Immediate{Kind::kMessage, 0, here.there}.pack(), true, kWritten | slot);
+}
+
+void Messages::make_packed(Slot& slot) {
+  const std::uint64_t room = slot.by->room(slot.name.bytes);
+  if (room <= slot.packed_room) return;
+  slot.packed = rank_.memory.allocate("compressed messages", room);
+  slot.packed_room = room;
+}
+
+void Messages::run(const compression::Kernels& kernels, std::uint64_t id) {
+  const auto stream = static_cast<std::uint32_t>(rank_.streams - 1);
+  for (const compression::Kernel& kernel : kernels) {
+    const accelerator::KernelWork work = compression::kernel_work(rank_.accelerator.compute(), kernel);
+    rank_.accelerator.submit(accelerator::kernel_command(stream, kernel.name.data(), work));
+  }
+  rank_.accelerator.notify(stream, events_, id);
 }
 
 /// The sender has messages that it has no permission for: it gets it now. How many they are a real request would say
@@ -172,18 +218,26 @@ void Messages::take_request(const MessageName& name) {
 }
 
 std::optional<Messages::Token> Messages::take(const nic::Completion& entry) {
+  const std::uint64_t number = entry.id & ~(kWritten | kPacked | kUnpacked);
+  if ((entry.id & kPacked) != 0) {
+    write(static_cast<std::uint32_t>(number));
+    return std::nullopt;
+  }
+  if ((entry.id & kUnpacked) != 0) {
+    Slot& slot = slots_[number];
+    slot.by->unpack(rank_, slot.packed, slot.address, slot.name.bytes);
+    return arrive(slot);
+  }
   if ((entry.id & kReceived) == 0) {
-    Slot& slot = slots_[entry.id & ~kWritten];
+    Slot& slot = slots_[number];
     return finish(slot);
   }
   const int peer = static_cast<int>(entry.id & ~kReceived);
   const Immediate said = Immediate::unpack(entry.immediate);
   if (said.kind == Kind::kMessage) {
     Slot& slot = slots_[said.slot];
-    compare(slot);
-    ++received_;
-    slot.arrived = true;
-    if (slot.wanted) return finish(slot);
+    if (slot.by == nullptr) return arrive(slot);
+    run(slot.by->decompress(slot.name.bytes), kUnpacked | said.slot);
     return std::nullopt;
   }
   connections_.at(peer).used();
@@ -197,6 +251,14 @@ std::optional<Messages::Token> Messages::take(const nic::Completion& entry) {
   Outgoing& outgoing = outgoing_[name];
   outgoing.permitted.push_back(said.slot);
   write(name, outgoing);
+  return std::nullopt;
+}
+
+std::optional<Messages::Token> Messages::arrive(Slot& slot) {
+  compare(slot);
+  ++received_;
+  slot.arrived = true;
+  if (slot.wanted) return finish(slot);
   return std::nullopt;
 }
 

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "hw/nic/work.h"
+#include "sw/collectives/communicator.h"
+#include "sw/collectives/compressed/sends.h"
 #include "sw/firmware/rank.h"
 #include "sw/firmware/stocked_pair.h"
 
@@ -58,23 +60,28 @@ class MessageTags {
 ///
 /// Completions go to the queue of the rank's thread, which hands them to take(). With data on, a message carries a
 /// pattern that the receiver compares.
+///
+/// Where its traffic is compressed, a message is compressed when it has its permission, and decompressed when it has
+/// come, by kernels on the last streams of both accelerators.
 class Messages {
  public:
   /// A send or receive is over: the token that it was begun with.
   using Token = std::uint64_t;
 
-  Messages(firmware::Rank& rank, firmware::CompletionQueue& events, MessageTags& tags);
+  Messages(firmware::Rank& rank, firmware::CompletionQueue& events, MessageTags& tags, collectives::SendScopes& scopes);
 
   /// What messages go to and come from; before the first one.
   void join(const std::vector<Messages*>* all) { all_ = all; }
 
   /// From the rank's thread. Throw std::length_error for more messages at a time than can be told apart or than memory
   /// has room for.
-  void send(const MessageName& name, Token token);
+  void send(const MessageName& name, Token token, collectives::Carries carries = {});
   void receive(const MessageName& name, Token token);
 
   /// Whether a completion is for messages, and not for the rank's thread itself.
-  [[nodiscard]] static bool is_mine(const nic::Completion& entry) { return (entry.id & (kReceived | kWritten)) != 0; }
+  [[nodiscard]] static bool is_mine(const nic::Completion& entry) {
+    return (entry.id & (kReceived | kWritten | kPacked | kUnpacked)) != 0;
+  }
   /// Takes it; the token of what is over by it, if anything is.
   std::optional<Token> take(const nic::Completion& entry);
 
@@ -85,6 +92,8 @@ class Messages {
  private:
   static constexpr std::uint64_t kReceived = 1ULL << 63;  ///< ids of completions: and the peer
   static constexpr std::uint64_t kWritten = 1ULL << 62;   ///< and the slot
+  static constexpr std::uint64_t kPacked = 1ULL << 59;    ///< the same, when it has been compressed
+  static constexpr std::uint64_t kUnpacked = 1ULL << 58;  ///< and decompressed
 
   /// A buffer and the message that is in it.
   struct Slot {
@@ -96,10 +105,18 @@ class Messages {
     MessageName name;
     std::uint64_t turn = 0;  ///< how many messages of the name came before
     Token token = 0;
+    std::shared_ptr<collectives::CompressedSends> by;  ///< null: as it is
+    std::uint64_t packed = 0;                          ///< where it lies compressed
+    std::uint64_t packed_room = 0;
+    std::uint32_t there = 0;  ///< of a message to be sent, the receiver's slot
+  };
+  struct Waiting {
+    Token token = 0;
+    std::shared_ptr<collectives::CompressedSends> by;
   };
   /// Of a name that this rank sends with: what waits for permission, or permissions that wait for a send.
   struct Outgoing {
-    std::deque<Token> waiting;
+    std::deque<Waiting> waiting;
     std::deque<std::uint32_t> permitted;  ///< slots of the receiver
     std::uint64_t turn = 0;               ///< messages written
 
@@ -114,6 +131,13 @@ class Messages {
   firmware::StockedPair& connection(int peer);
   std::uint32_t take_slot(const MessageName& name);
   void write(const MessageName& name, Outgoing& outgoing);
+  void write(std::uint32_t slot);
+  /// Makes room for what travels in place of a slot's message.
+  void make_packed(Slot& slot);
+  /// Runs kernels, and completes with `id`.
+  void run(const compression::Kernels& kernels, std::uint64_t id);
+  /// A message is here.
+  std::optional<Token> arrive(Slot& slot);
   std::uint32_t permit(const MessageName& name);
   void take_request(const MessageName& name);
   /// Lets go of a name; when nobody uses it, both sides forget it.
@@ -126,6 +150,7 @@ class Messages {
   firmware::Rank& rank_;
   firmware::CompletionQueue& events_;
   MessageTags& tags_;
+  collectives::SendScopes& scopes_;
   const std::vector<Messages*>* all_ = nullptr;
   std::map<int, firmware::StockedPair> connections_;
   std::vector<Slot> slots_;

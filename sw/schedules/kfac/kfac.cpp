@@ -403,18 +403,22 @@ KfacSite Kfac::site_of(const Member& member, const KfacMessage& message) const {
 
 Task Kfac::collect(Member& member, const KfacSite& site, const KfacMessage& message) {
   Communicator& group = *site.group;
+  const auto traffic =
+      message.traffic == KfacTraffic::kGradients ? compression::Traffic::kGradients : compression::Traffic::kOther;
   switch (message.collective) {
     case KfacCollective::kAllReduce:
-      return group.all_reduce(site.member, message.address, message.bytes, ElementType::kFp32);
+      return group.all_reduce(site.member, message.address, message.bytes, ElementType::kFp32,
+                              {ElementType::kFp32, traffic});
     case KfacCollective::kReduceScatter: {
       const std::uint64_t own = group.block(message.bytes, site.member, kKfacElement).offset;
       return group.reduce_scatter(site.member, message.address, message.address + own, message.bytes,
-                                  ElementType::kFp32);
+                                  ElementType::kFp32, {ElementType::kFp32, traffic});
     }
     case KfacCollective::kAllgather:
-      return group.allgather(site.member, message.address, message.bytes, kKfacElement);
+      return group.allgather(site.member, message.address, message.bytes, kKfacElement, {ElementType::kFp32, traffic});
     case KfacCollective::kAllToAll:
-      return group.all_to_all(site.member, message.address, message.output, message.bytes);
+      return group.all_to_all(site.member, message.address, message.output, message.bytes,
+                              {ElementType::kFp32, traffic});
     case KfacCollective::kCompressed:
       return collectives::send_compressed(group, *member.compressed, layout_.compressed[message.first], message.round,
                                           arithmetic_ != nullptr);

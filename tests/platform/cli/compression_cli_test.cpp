@@ -101,6 +101,76 @@ TEST_F(CompressionCli, ErrorsAreThoseOfTheAlgorithms) {
   }
 }
 
+// Blocks travel in whatever collective, in elements of any size: what is lossless comes to the bit, and what is not is
+// off by little. A rank sends three quarters of a message of four ranks, twice of an AllReduce.
+TEST_F(CompressionCli, AllCollectivesTravelAsBlocks) {
+  for (const std::string op : {"all_gather", "reduce_scatter", "all_to_all", "all_reduce"}) {
+    for (const std::string type : {"fp32", "bf16", "fp16"}) {
+      SCOPED_TRACE(op + " of " + type);
+      const auto row_of = [&](const std::string& more) {
+        const json result = weft_json("collective ../small.json --op " + op + " --algorithm nccl --type " + type +
+                                      " --bytes 64KiB --data --compression " + more);
+        return result.is_null() ? json() : result["rows"][0];
+      };
+      const double share = (op == "all_reduce" ? 2 : 1) * 0.75;
+      const double element = type == "fp32" ? 4 : 2;
+      const json exact = row_of("lossless");
+      EXPECT_EQ(exact["wrong"], 0);
+      EXPECT_LT(exact["compression"]["sent_bytes"], share * kBytes);
+      const json rounded = row_of("fixed-rate --set collectives.compression.fixed_rate.bits=12");
+      EXPECT_EQ(rounded["wrong"], 0);
+      EXPECT_GT(rounded["compression"]["error"], 1e-4);
+      EXPECT_LT(rounded["compression"]["error"], 0.02);
+      EXPECT_NEAR(rounded["compression"]["sent_bytes"].get<double>(), share * kBytes / element * 1.5, 16);
+      if (op == "all_reduce") continue;
+      // Blocks of a quarter have a quarter of a message's norm squared: a level is half as wide as for qsgd as a whole.
+      const json quantised = row_of("qsgd");
+      EXPECT_EQ(quantised["wrong"], 0);
+      EXPECT_GT(quantised["compression"]["error"], 0.05);
+      EXPECT_LT(quantised["compression"]["error"], 0.6);
+    }
+  }
+  const json integers =
+      weft_json("collective ../small.json --op all_gather --type int32 --bytes 64KiB --data --compression lossless");
+  EXPECT_EQ(integers["rows"][0]["wrong"], 0);
+  EXPECT_GT(integers["rows"][0]["compression"]["ratio"], 1);
+}
+
+// A few bits lose as much up as down: what hops lose does not add up.
+TEST_F(CompressionCli, AFixedRateIsOffEvenly) {
+  const auto error = [&](int bits) {
+    const json is = row("fixed-rate", "--data --set collectives.compression.fixed_rate.bits=" + std::to_string(bits));
+    return is["compression"]["error"].get<double>();
+  };
+  EXPECT_LT(error(6), 0.8);
+  EXPECT_LT(error(8), 0.2);
+}
+
+// Of little, too, a block has its bitmap and a ring the length of each block, with data as without.
+TEST_F(CompressionCli, TinyMessagesHaveTheirOverhead) {
+  for (const std::string more : {"", " --data"}) {
+    const json result =
+        weft_json("collective ../small.json --op all_reduce --bytes 4B,128B,4KiB --compression lossless" + more);
+    const auto sent = [&](int r) { return result["rows"][r]["compression"]["sent_bytes"].get<double>(); };
+    // Of one element, one rank has a block: in each of six hops it is at one rank.
+    EXPECT_GE(sent(0), 6 * (4 + 4 + 4) / 4.0) << more;
+    EXPECT_GT(sent(0), 4) << more;
+    // A block of 8 elements is padded to 32.
+    EXPECT_GE(sent(1), 6 * (4 + 4 + 4)) << more;
+    EXPECT_LT(sent(2), 1.5 * 4096) << more;
+  }
+}
+
+TEST_F(CompressionCli, AnAlgorithmThatIsNotFollowedIsNamed) {
+  const auto remark = [&](const std::string& more) {
+    return weft_json("collective ../small.json --op all_reduce --bytes 4KiB " + more)["remark"].get<std::string>();
+  };
+  EXPECT_EQ(remark("--algorithm tree --compression fixed-rate"),
+            "all_reduce by collectives of fixed-rate's own, which sends compressed blocks, and not by tree");
+  EXPECT_EQ(remark("--algorithm ring --compression fixed-rate"), "");
+  EXPECT_EQ(remark("--algorithm tree").find("fixed-rate"), std::string::npos);
+}
+
 // Fewer bytes are worth it on a slow network and not on a fast one.
 TEST_F(CompressionCli, AFasterNetworkNeedsNoCompression) {
   const auto time = [&](const std::string& method, const std::string& rate) {
@@ -147,9 +217,90 @@ TEST_F(CompressionCli, TrainingSendsCompressedSums) {
   EXPECT_EQ(exact["wrong"], 0);
 }
 
+// Of FSDP, gradients and parameters by themselves. A slow network pays for what is saved.
+TEST_F(CompressionCli, TrafficIsCompressedByWhatItIsFor) {
+  const std::string slow = "../small.json --set fabric.link.rate=10Gbps --set accelerator.shared_cores=false ";
+  const auto sent = [&](const std::string& more) {
+    const json result = run_json(slow + more);
+    return result["counters"]["nic"]["bytes_sent"].get<double>();
+  };
+  const double plain = sent("");
+  const double gradients = sent("--set collectives.compression.gradients.method=fixed-rate");
+  const double parameters = sent("--set collectives.compression.parameters.method=fixed-rate");
+  const double both =
+      sent("--set collectives.compression.method=fixed-rate --set collectives.compression.parameters.method=same");
+  EXPECT_LT(gradients, 0.9 * plain);
+  EXPECT_LT(parameters, 0.95 * plain);
+  EXPECT_NEAR(both, gradients + parameters - plain, 0.1 * plain);
+  const double but =
+      sent("--set collectives.compression.method=fixed-rate --set collectives.compression.parameters.method=none");
+  EXPECT_NEAR(but, gradients, 0.001 * plain);
+}
+
+// Stages of a pipeline send blocks, and unpack what was packed. In 16 bits it comes to the bit as well.
+TEST_F(CompressionCli, SendsOfAPipelineAreCompressed) {
+  write("steps.json", R"({
+    "name": "steps", "accelerators": 8, "per_node": 2, "accelerator": "h100-sxm", "nic": "connectx-7",
+    "fabric": { "topology": "fat-tree", "radix": 8, "hosts_per_leaf": 4, "segment": "64KiB" },
+    "workload": { "kind": "transformer", "model": "nano", "parallel": "tp=2,pp=2,dp=2", "sequence": 128,
+                  "library": "communicators" }
+  })");
+  const auto run = [&](const std::string& more) { return run_json("../steps.json " + more); };
+  const json plain = run("--data");
+  for (const std::string scope : {"pipeline", "tensor", "gradients"}) {
+    const json exact = run("--data --set collectives.compression." + scope + ".method=lossless");
+    EXPECT_EQ(exact["wrong"], 0) << scope;
+    EXPECT_EQ(exact["without_effect"], json::array()) << scope;
+    EXPECT_NE(exact["simulator"]["digest"], plain["simulator"]["digest"]) << scope;
+  }
+  const json halves = run("--data --set workload.type=bf16 --set collectives.compression.method=lossless");
+  EXPECT_EQ(halves["wrong"], 0);
+  // With the dimensions as the library sends alone are compressed.
+  const json dimensions =
+      run("--set workload.library=dimensions --set collectives.compression.pipeline.method=lossless");
+  EXPECT_EQ(dimensions["without_effect"].dump().find("compression"), std::string::npos);
+  const json unused = run("--set workload.library=dimensions --set collectives.compression.tensor.method=lossless");
+  EXPECT_NE(unused["without_effect"].dump().find("collectives.compression.tensor.method"), std::string::npos);
+}
+
+// A run that could compress nothing says so.
+TEST_F(CompressionCli, WhatCompressesNothingIsNamed) {
+  const json fsdp = run_json("../small.json --set collectives.compression.method=top-k");
+  ASSERT_EQ(fsdp["without_effect"].size(), 1U);
+  EXPECT_EQ(fsdp["without_effect"][0]["field"], "collectives.compression.method");
+  EXPECT_EQ(fsdp["without_effect"][0]["because"], "no message of this run travels compressed by top-k");
+  const json scope = run_json("../small.json --set collectives.compression.pipeline.method=lossless");
+  EXPECT_EQ(scope["without_effect"][0]["field"], "collectives.compression.pipeline.method");
+  const json unread = run_json("../small.json --set collectives.compression.gradients.qsgd.bits=9");
+  EXPECT_EQ(unread["without_effect"][0]["because"], "collectives.compression.gradients.method is same");
+}
+
 TEST_F(CompressionCli, MistakesAreNamed) {
   for (const BadInput& bad : std::vector<BadInput>{
            {"unknown", "collective ../small.json --op all_reduce --compression topk", {"--compression", "top-k"}},
+           {"a broadcast",
+            "collective ../small.json --op broadcast --compression lossless",
+            {"--compression: expected none but for all_reduce, reduce_scatter, all_gather and all_to_all of floating "
+             "point, got broadcast of fp32"}},
+           {"integers with a loss",
+            "collective ../small.json --op all_gather --type int32 --compression fixed-rate",
+            {"--compression: expected none but for all_reduce, reduce_scatter, all_gather and all_to_all of floating "
+             "point, got all_gather of int32"}},
+           {"scope of sends",
+            "run ../small.json --set collectives.compression.pipeline.method=top-k",
+            {"collectives.compression.pipeline.method: expected one of same, none, qsgd, terngrad, fixed-rate, "
+             "lossless, because this traffic has messages that are not summed, got top-k"}},
+           {"scope of a ReduceScatter",
+            "run ../small.json --set collectives.compression.gradients.method=top-k",
+            {"collectives.compression.gradients.method: expected none, same or one of qsgd, terngrad, fixed-rate, "
+             "lossless for a ReduceScatter of fp32, got top-k"}},
+           {"check of K-FAC",
+            "run resnet50-kfac-64xh100 --set accelerators=2 --set per_node=2 --data "
+            "--set collectives.compression.method=fixed-rate",
+            {"collectives.compression.method: expected none or lossless with data on"}},
+           {"scope with data",
+            "run ../small.json --data --set collectives.compression.parameters.method=fixed-rate",
+            {"collectives.compression.parameters.method: expected none or lossless with data on"}},
            {"another operation",
             "collective ../small.json --op all_gather --compression top-k",
             {"--compression: expected none but for all_reduce of fp32, got all_gather of fp32"}},

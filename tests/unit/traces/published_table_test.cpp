@@ -57,6 +57,17 @@ TEST(PublishedTable, ReadsRows) {
   EXPECT_EQ(rows[4].tolerance.kind, Tolerance::Kind::kReportOnly);
 }
 
+TEST(PublishedTable, ReadsRatiosOfRuns) {
+  const auto rows = rows_of("s,p,run --a over run --b,tokens_per_s,1.2,,1%,src\n");
+  EXPECT_TRUE(rows[0].is_ratio());
+  EXPECT_EQ(rows[0].command_lines(), (std::vector<std::string>{"run --a", "run --b"}));
+  EXPECT_FALSE(rows_of("s,p,run,tokens_per_s,1.2,,1%,src\n")[0].is_ratio());
+  EXPECT_EQ(error_of("s,p,a over b over c,m,1,,1%,src\n"),
+            "p.csv:2: column 'arguments': expected a command, or one less or over another, got 'a over b over c'");
+  EXPECT_EQ(error_of("s,p,a over b,time_us,1,us,1%,src\n"),
+            "p.csv:2: column 'unit': expected none, since one run over another has none, got 'us'");
+}
+
 TEST(PublishedTable, ReadsDifferencesOfRunsAndSumsOfValues) {
   const auto rows = rows_of("s,p,run --x less run,a.b + a.c,1,us,-,src\ns,p,run,a.b,1,us,-,src\n");
   EXPECT_EQ(rows[0].command_lines(), (std::vector<std::string>{"run --x", "run"}));
@@ -107,7 +118,7 @@ TEST(PublishedTable, SaysWhatIsWrong) {
             "p.csv:2: column 'unit': expected a unit of rows[0].time_us, one of ps, ns, us, ms, s, got 'W'");
   EXPECT_EQ(error_of(""), "p.csv:1: expected a measurement below the names of the columns, found none");
   EXPECT_EQ(error_of("s,p,a less b less c,m,1,us,1%,src\n"),
-            "p.csv:2: column 'arguments': expected a command, or one less another, got 'a less b less c'");
+            "p.csv:2: column 'arguments': expected a command, or one less or over another, got 'a less b less c'");
   EXPECT_EQ(error_of("s,p,,m,x,us,1%,src\n"), "p.csv:2: column 'published': expected a number, got 'x'");
   EXPECT_EQ(error_of("s,p,,m,1,us,1ms,src\n"),
             "p.csv:2: column 'tolerance': expected a tolerance such as 10%, 0.5us or -, got '1ms'");

@@ -181,8 +181,8 @@ TEST(Experts, AreOfDecodersAmongOthers) {
     EXPECT_STREQ(
         error.what(),
         "t5-3b has an encoder, relative positions or dropout, expected one of llama2-7b, llama2-13b, llama2-34b, "
-        "llama2-70b, llama3-8b, llama3-70b, llama3.1-405b, gpt2, gpt2-xl, gpt3-175b, gpt-175b-fsdp, nano, "
-        "deepseek-v3, kimi-k2, qwen3-235b-a22b, qwen3-30b-a3b, gpt-oss-120b, gpt-oss-20b");
+        "llama2-70b, llama3-8b, llama3-70b, llama3.1-405b, gpt2, gpt2-xl, gpt3-175b, gpt-neox-20b, gpt-175b-fsdp, "
+        "nano, deepseek-v3, kimi-k2, qwen3-235b-a22b, qwen3-30b-a3b, gpt-oss-120b, gpt-oss-20b");
   }
 }
 

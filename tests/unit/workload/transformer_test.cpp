@@ -76,6 +76,7 @@ TEST(Transformer, HasThePublishedNumberOfParameters) {
       {"gpt2", {7'087'872, 124'439'808}},
       {"gpt2-xl", {30'740'800, 1'557'611'200}},
       {"gpt3-175b", {1'812'099'072, 174'604'259'328}},
+      {"gpt-neox-20b", {453'064'704, 20'554'567'680}},
       {"gpt-175b-fsdp", {1'812'099'072, 174'601'101'312}},
       {"t5-3b", {67'111'936, 2'851'598'336}},
       {"t5-2.28b", {54'532'096, 2'280'642'560}},
@@ -469,11 +470,12 @@ TEST(TransformerTable, ListsTheNamesThereAre) {
     find_transformer(models, "llama9");
     FAIL();
   } catch (const std::invalid_argument& error) {
-    EXPECT_STREQ(error.what(),
-                 "no transformer 'llama9', expected one of llama2-7b, llama2-13b, llama2-34b, llama2-70b, llama3-8b, "
-                 "llama3-70b, "
-                 "llama3.1-405b, gpt2, gpt2-xl, gpt3-175b, gpt-175b-fsdp, t5-3b, t5-2.28b, t5-11b, nano, nano-t5, "
-                 "deepseek-v3, kimi-k2, qwen3-235b-a22b, qwen3-30b-a3b, gpt-oss-120b, gpt-oss-20b");
+    EXPECT_STREQ(
+        error.what(),
+        "no transformer 'llama9', expected one of llama2-7b, llama2-13b, llama2-34b, llama2-70b, llama3-8b, "
+        "llama3-70b, "
+        "llama3.1-405b, gpt2, gpt2-xl, gpt3-175b, gpt-neox-20b, gpt-175b-fsdp, t5-3b, t5-2.28b, t5-11b, nano, nano-t5, "
+        "deepseek-v3, kimi-k2, qwen3-235b-a22b, qwen3-30b-a3b, gpt-oss-120b, gpt-oss-20b");
   }
 }
 

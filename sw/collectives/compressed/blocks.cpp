@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sw/collectives/compressed/blocks.h"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include "sw/collectives/compressed/numbers.h"
+
+namespace weft::collectives {
+
+using compression::Codec;
+using firmware::Floats;
+using firmware::Rank;
+using firmware::Task;
+
+namespace {
+
+/// Before what varies.
+using Length = std::uint32_t;
+
+std::uint64_t head_of(const BlockFormat& format) {
+  return format.blocks.varies() ? sizeof(Length) : 0;
+}
+
+}  // namespace
+
+std::uint64_t BlockFormat::room(std::int64_t elements) const {
+  return elements == 0 ? 0 : head_of(*this) + blocks.most(elements);
+}
+
+std::uint64_t BlockFormat::aimed(std::int64_t elements) const {
+  return elements == 0 ? 0 : head_of(*this) + blocks.bytes(elements);
+}
+
+std::uint64_t BlockFormat::put(Rank& rank, Codec& codec, std::uint64_t from, std::int64_t elements,
+                               std::uint64_t to) const {
+  if (elements == 0) return 0;
+  const auto bytes = static_cast<std::uint64_t>(elements) * size_of(type);
+  const Codec::Sent sent = codec.compress(numbers_of(bytes_from(rank, from, bytes), type, blocks.exact()), 0, {});
+  const auto size = static_cast<Length>(sent.size());
+  if (blocks.varies()) firmware::store_to(rank, to, std::span<const Length>(&size, 1));
+  firmware::store_to(rank, to + head_of(*this), std::span<const std::byte>(sent));
+  return head_of(*this) + sent.size();
+}
+
+std::uint64_t BlockFormat::length(const Rank& rank, std::uint64_t at, std::int64_t elements) const {
+  if (elements == 0 || !blocks.varies()) return aimed(elements);
+  Length size = 0;
+  firmware::load_into(rank, at, std::span(&size, 1));
+  return sizeof size + size;
+}
+
+Floats BlockFormat::got(const Rank& rank, const Codec& codec, std::uint64_t from, std::int64_t elements) const {
+  Floats values(static_cast<std::size_t>(elements));
+  if (elements == 0) return values;
+  const std::uint64_t head = head_of(*this);
+  codec.read(bytes_from(rank, from + head, length(rank, from, elements) - head), values);
+  return values;
+}
+
+CompressedBlocks::CompressedBlocks(const std::vector<Rank*>& ranks, const std::string& name)
+    : ranks_(ranks), members_(static_cast<int>(ranks.size())), mesh_(ranks, name) {}
+
+CompressedBlocks::Block CompressedBlocks::block(const BlockFormat& format, std::uint64_t bytes, int number) const {
+  const std::uint64_t unit = size_of(format.type);
+  const Extent extent = split({0, bytes}, static_cast<std::uint64_t>(members_),
+                              static_cast<std::uint64_t>((number + members_) % members_), unit);
+  return {extent.offset, static_cast<std::int64_t>(extent.bytes / unit)};
+}
+
+CompressedBlocks::Places CompressedBlocks::make_room(const BlockFormat& format, std::int64_t elements, int places) {
+  const std::uint64_t size = format.room(elements);
+  const std::uint64_t needed = size * static_cast<std::uint64_t>(places);
+  if (needed > room_) {
+    room_ = needed;
+    room_at_ = firmware::allocate_together(ranks_, "compressed blocks", room_);
+  }
+  return {room_at_, size};
+}
+
+std::uint64_t CompressedBlocks::put(const End& end, const BlockFormat& format, std::uint64_t address, const Block& of,
+                                    std::uint64_t to) {
+  if (end.codec == nullptr) return format.aimed(of.elements);
+  return format.put(end.rank, *end.codec, address + of.first, of.elements, to);
+}
+
+void CompressedBlocks::add(const End& end, const BlockFormat& format, std::uint64_t from, std::uint64_t address,
+                           const Block& of, std::uint64_t to) {
+  if (end.codec == nullptr || of.elements == 0) return;
+  const auto bytes = static_cast<std::uint64_t>(of.elements) * size_of(format.type);
+  std::vector<std::byte> sum = bytes_from(end.rank, address + of.first, bytes);
+  const Floats came = format.got(end.rank, *end.codec, from, of.elements);
+  const std::vector<std::byte> added = elements_of(came, format.type, format.blocks.exact());
+  weft::add(format.type, sum.data(), added.data(), sum.data(), bytes);
+  firmware::store_to(end.rank, to, std::span<const std::byte>(sum));
+}
+
+void CompressedBlocks::unpack(const End& end, const BlockFormat& format, std::uint64_t from, std::uint64_t address,
+                              const Block& of) {
+  if (end.codec == nullptr || of.elements == 0) return;
+  const Floats came = format.got(end.rank, *end.codec, from, of.elements);
+  const std::vector<std::byte> elements = elements_of(came, format.type, format.blocks.exact());
+  firmware::store_to(end.rank, address + of.first, std::span<const std::byte>(elements));
+}
+
+Task CompressedBlocks::step(End end, std::uint64_t from, std::uint64_t to, std::uint64_t bytes) {
+  Mesh::Member& here = mesh_[end.member];
+  const int next = (end.member + 1) % members_;
+  here.invite((end.member + members_ - 1) % members_);
+  co_await here.invited(next);
+  here.write(next, from, to, bytes);
+  *end.sent += bytes;
+  co_await here.received(1);
+}
+
+Task CompressedBlocks::all_reduce(End end, BlockFormat format, std::uint64_t address, std::uint64_t bytes) {
+  end.places = make_room(format, block(format, bytes, members_ - 1).elements, 3 * members_);
+  Block mine = block(format, bytes, end.member);
+  co_await end.kernels.run(format.blocks.compress(mine.elements));
+  std::uint64_t from = end.places.at(0);
+  std::uint64_t size = put(end, format, address, mine, from);
+  // The sums: what comes is one further block each time, and the last is all of one.
+  for (int s = 0; s + 1 < members_; ++s) {
+    co_await step(end, from, in(end, s), size);
+    mine = block(format, bytes, end.member - 1 - s);
+    co_await end.kernels.run(format.blocks.hop(mine.elements));
+    add(end, format, in(end, s), address, mine, address + mine.first);
+    const bool is_whole = s + 2 == members_;
+    from = is_whole ? end.places.at(2 * members_ + (end.member + 1) % members_) : end.places.at(s + 1);
+    size = put(end, format, address, mine, from);
+  }
+  co_await hand_on(end, format, address, bytes, end.member + 1, 2 * members_);
+}
+
+Task CompressedBlocks::hand_on(End end, BlockFormat format, std::uint64_t address, std::uint64_t bytes, int first,
+                               int from) {
+  for (int s = 0; s + 1 < members_; ++s) {
+    const int number = (first - s + members_) % members_;
+    const std::int64_t elements = block(format, bytes, number).elements;
+    const std::uint64_t size =
+        end.codec == nullptr ? format.aimed(elements) : format.length(end.rank, end.places.at(from + number), elements);
+    co_await step(end, end.places.at(from + number), end.places.at(from + number), size);
+  }
+  compression::Kernels decompressing;
+  for (int number = 0; number < members_; ++number) {
+    const compression::Kernels more = format.blocks.decompress(block(format, bytes, number).elements);
+    decompressing.insert(decompressing.end(), more.begin(), more.end());
+  }
+  co_await end.kernels.run(decompressing);
+  for (int number = 0; number < members_; ++number) {
+    unpack(end, format, end.places.at(from + number), address, block(format, bytes, number));
+  }
+  co_await mesh_[end.member].acknowledged();
+}
+
+Task CompressedBlocks::allgather(End end, BlockFormat format, std::uint64_t address, std::uint64_t bytes) {
+  end.places = make_room(format, block(format, bytes, members_ - 1).elements, members_);
+  const Block mine = block(format, bytes, end.member);
+  co_await end.kernels.run(format.blocks.compress(mine.elements));
+  static_cast<void>(put(end, format, address, mine, end.places.at(end.member)));
+  co_await hand_on(end, format, address, bytes, end.member, 0);
+}
+
+Task CompressedBlocks::reduce_scatter(End end, BlockFormat format, std::uint64_t input, std::uint64_t output,
+                                      std::uint64_t bytes) {
+  end.places = make_room(format, block(format, bytes, members_ - 1).elements, 2 * members_);
+  if (!format.blocks.hops()) {
+    co_await sum_exchanged(end, format, input, output, bytes);
+    co_return;
+  }
+  Block mine = block(format, bytes, end.member - 1);
+  co_await end.kernels.run(format.blocks.compress(mine.elements));
+  std::uint64_t size = put(end, format, input, mine, end.places.at(0));
+  // The last that comes is the own one.
+  for (int s = 0; s + 1 < members_; ++s) {
+    co_await step(end, end.places.at(s), in(end, s), size);
+    mine = block(format, bytes, end.member - 2 - s);
+    const bool is_whole = s + 2 == members_;
+    // A temporary of ?: would be destroyed twice (GCC's bug 99576).
+    compression::Kernels kernels = is_whole ? format.blocks.add(mine.elements, 1) : format.blocks.hop(mine.elements);
+    co_await end.kernels.run(std::move(kernels));
+    add(end, format, in(end, s), input, mine, is_whole ? output : input + mine.first);
+    if (!is_whole) size = put(end, format, input, mine, end.places.at(s + 1));
+  }
+  co_await mesh_[end.member].acknowledged();
+}
+
+Task CompressedBlocks::exchange(End end, BlockFormat format, std::uint64_t input, std::vector<Block> parts) {
+  Mesh::Member& here = mesh_[end.member];
+  std::int64_t elements = 0;
+  for (int peer = 0; peer < members_; ++peer) {
+    if (peer != end.member) elements += parts[static_cast<std::size_t>(peer)].elements;
+    if (peer != end.member) here.invite(peer);
+  }
+  co_await end.kernels.run(format.blocks.compress(elements));
+  for (int i = 1; i < members_; ++i) {
+    const int peer = (end.member + i) % members_;
+    const std::uint64_t size = put(end, format, input, parts[static_cast<std::size_t>(peer)], end.places.at(peer));
+    co_await here.invited(peer);
+    here.write(peer, end.places.at(peer), in(end, end.member), size);
+    *end.sent += size;
+  }
+  co_await here.received(members_ - 1);
+}
+
+Task CompressedBlocks::sum_exchanged(End end, BlockFormat format, std::uint64_t input, std::uint64_t output,
+                                     std::uint64_t bytes) {
+  std::vector<Block> parts;
+  for (int peer = 0; peer < members_; ++peer) parts.push_back(block(format, bytes, peer));
+  const Block mine = parts[static_cast<std::size_t>(end.member)];
+  co_await exchange(end, format, input, std::move(parts));
+  co_await end.kernels.run(format.blocks.add(mine.elements, members_ - 1));
+  if (end.codec != nullptr && mine.elements > 0) {
+    Floats sum = numbers_of(
+        bytes_from(end.rank, input + mine.first, static_cast<std::uint64_t>(mine.elements) * size_of(format.type)),
+        format.type, false);
+    for (int i = 1; i < members_; ++i) {
+      const Floats came = format.got(end.rank, *end.codec, in(end, (end.member + i) % members_), mine.elements);
+      for (std::size_t e = 0; e < sum.size(); ++e) sum[e] += came[e];
+    }
+    const std::vector<std::byte> elements = elements_of(sum, format.type, false);
+    firmware::store_to(end.rank, output, std::span<const std::byte>(elements));
+  }
+  co_await mesh_[end.member].acknowledged();
+}
+
+Task CompressedBlocks::all_to_all(End end, BlockFormat format, std::uint64_t input, std::uint64_t output,
+                                  std::uint64_t bytes) {
+  const std::uint64_t part = bytes / static_cast<std::uint64_t>(members_);
+  const auto elements = static_cast<std::int64_t>(part / size_of(format.type));
+  end.places = make_room(format, elements, 2 * members_);
+  const auto at = [part](int peer) { return part * static_cast<std::uint64_t>(peer); };
+  std::vector<Block> parts;
+  for (int peer = 0; peer < members_; ++peer) parts.push_back({at(peer), elements});
+  end.rank.accelerator.copy(0, input + at(end.member), output + at(end.member), part, end.placed, 0);
+  co_await exchange(end, format, input, std::move(parts));
+  co_await end.kernels.run(format.blocks.decompress(elements * (members_ - 1)));
+  for (int peer = 0; peer < members_; ++peer) {
+    if (peer != end.member) unpack(end, format, in(end, peer), output, {at(peer), elements});
+  }
+  co_await end.placed.next();
+  co_await mesh_[end.member].acknowledged();
+}
+
+}  // namespace weft::collectives
