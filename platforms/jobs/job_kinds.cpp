@@ -20,6 +20,7 @@ namespace weft::platforms {
   EACH(transformer)     \
   EACH(chakra)          \
   EACH(flows)           \
+  EACH(graph_sampling)  \
   EACH(jobs)
 
 #define WEFT_DECLARE(NAME) JobKind NAME##_job();
