@@ -21,6 +21,7 @@ namespace weft::platforms {
   EACH(chakra)          \
   EACH(flows)           \
   EACH(graph_sampling)  \
+  EACH(edge_learning)   \
   EACH(jobs)
 
 #define WEFT_DECLARE(NAME) JobKind NAME##_job();
