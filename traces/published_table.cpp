@@ -13,6 +13,10 @@
 namespace weft::traces {
 namespace {
 
+// Between two commands.
+constexpr std::string_view kLess = " less ";
+constexpr std::string_view kOver = " over ";
+
 /// The parts of a text between `separator`s.
 std::vector<std::string> split(std::string_view text, std::string_view separator) {
   std::vector<std::string> parts;
@@ -58,7 +62,11 @@ bool Tolerance::allows(double published, double simulated) const {
 }
 
 std::vector<std::string> PublishedRow::command_lines() const {
-  return split(arguments, " less ");
+  return split(arguments, is_ratio() ? kOver : kLess);
+}
+
+bool PublishedRow::is_ratio() const {
+  return arguments.find(kOver) != std::string::npos;
 }
 
 std::vector<PublishedRow::Term> PublishedRow::terms() const {
@@ -92,7 +100,9 @@ std::vector<PublishedRow> read_published(const CsvTable& table) {
     read.suite = row.required("suite");
     read.platform = row.required("platform");
     read.arguments = row.text("arguments");
-    if (read.command_lines().size() > 2) row.fail("arguments", "a command, or one less another");
+    const std::vector<std::string> lines = read.command_lines();
+    const bool has_both = read.is_ratio() && read.arguments.find(kLess) != std::string::npos;
+    if (lines.size() > 2 || has_both) row.fail("arguments", "a command, or one less or over another");
     read.metric = row.required("metric");
     read.published = row.number("published");
     read.unit = row.text("unit");

@@ -150,22 +150,29 @@ std::optional<Interrupted> execute_all(std::vector<Run*>& runs, unsigned jobs) {
   return interrupted;
 }
 
-/// `runs`: the row's own, and that of what is taken off, if anything is.
+/// `runs`: the row's own, and that of what is taken off or divided by, if anything is.
 PublishedResult judge(const PublishedRow& row, const std::vector<const Run*>& runs) {
   double value = 0;
+  double divisor = row.is_ratio() ? 0 : 1;
   for (const Run* run : runs) {
     if (!run->message.empty()) return traces::broken(row, run->message);
     try {
       for (const auto& [path, constant, sign] : row.terms()) {
-        if (path.empty() && run != runs.front()) continue;  // of the row, not of a run
+        const bool is_second = run != runs.front();
+        if (path.empty() && is_second && !row.is_ratio()) continue;  // of the row, not of a run
         const double said = path.empty() ? constant : row.in_unit(path, traces::resolve_number(run->output, path));
-        value += (run == runs.front() ? sign : -sign) * said;
+        if (is_second && row.is_ratio()) {
+          divisor += sign * said;
+        } else {
+          value += (is_second ? -sign : sign) * said;
+        }
       }
     } catch (const traces::PathError& error) {
       return traces::broken(row, error.what());
     }
   }
-  return traces::evaluate(row, value);
+  if (divisor == 0) return traces::broken(row, "the second run says 0, by which nothing can be divided");
+  return traces::evaluate(row, value / divisor);
 }
 
 /// The pages of `--markdown`.
