@@ -154,11 +154,12 @@ std::optional<Interrupted> execute_all(std::vector<Run*>& runs, unsigned jobs) {
 PublishedResult judge(const PublishedRow& row, const std::vector<const Run*>& runs) {
   double value = 0;
   double divisor = row.is_ratio() ? 0 : 1;
-  for (const Run* run : runs) {
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const Run* run = runs[i];
+    const bool is_second = i > 0;  // which may be the same run
     if (!run->message.empty()) return traces::broken(row, run->message);
     try {
       for (const auto& [path, constant, sign] : row.terms()) {
-        const bool is_second = run != runs.front();
         if (path.empty() && is_second && !row.is_ratio()) continue;  // of the row, not of a run
         const double said = path.empty() ? constant : row.in_unit(path, traces::resolve_number(run->output, path));
         if (is_second && row.is_ratio()) {
