@@ -153,24 +153,27 @@ std::optional<Interrupted> execute_all(std::vector<Run*>& runs, unsigned jobs) {
 /// `runs`: the row's own, and that of what is taken off or divided by, if anything is.
 PublishedResult judge(const PublishedRow& row, const std::vector<const Run*>& runs) {
   double value = 0;
-  double by = 0;
-  for (const Run* run : runs) {
+  double divisor = row.is_ratio() ? 0 : 1;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const Run* run = runs[i];
+    const bool is_second = i > 0;  // which may be the same run
     if (!run->message.empty()) return traces::broken(row, run->message);
     try {
       for (const auto& [path, constant, sign] : row.terms()) {
-        if (path.empty() && run != runs.front()) continue;  // of the row, not of a run
+        if (path.empty() && is_second && !row.is_ratio()) continue;  // of the row, not of a run
         const double said = path.empty() ? constant : row.in_unit(path, traces::resolve_number(run->output, path));
-        if (row.is_ratio() && run != runs.front()) {
-          by += sign * said;
+        if (is_second && row.is_ratio()) {
+          divisor += sign * said;
         } else {
-          value += (run == runs.front() ? sign : -sign) * said;
+          value += (is_second ? -sign : sign) * said;
         }
       }
     } catch (const traces::PathError& error) {
       return traces::broken(row, error.what());
     }
   }
-  return traces::evaluate(row, row.is_ratio() ? value / by : value);
+  if (divisor == 0) return traces::broken(row, "the second run says 0, by which nothing can be divided");
+  return traces::evaluate(row, value / divisor);
 }
 
 /// The pages of `--markdown`.

@@ -20,6 +20,8 @@ namespace weft::platforms {
   EACH(transformer)     \
   EACH(chakra)          \
   EACH(flows)           \
+  EACH(graph_sampling)  \
+  EACH(edge_learning)   \
   EACH(jobs)
 
 #define WEFT_DECLARE(NAME) JobKind NAME##_job();

@@ -17,6 +17,26 @@ using test::read_file;
 
 using ValidateCli = test::ResultsTest;
 
+/// One run over another, and less it; a run over one that says 0 has no value.
+TEST_F(ValidateCli, DividesARunByAnother) {
+  write("t.csv",
+        "suite,platform,arguments,metric,published,unit,tolerance,source\n"
+        "s,h100-sxm,\"kernel --burst --gemm 4096,4096,4096 over kernel --burst --gemm 4096,4096,4096\","
+        "rows[0].tflops,1,,0.001,x\n"
+        "s,h100-sxm,\"kernel --burst --gemm 8192,4096,4096 over kernel --burst --gemm 4096,4096,4096\","
+        "rows[0].time_us + rows[0].time_us,2,,10%,x\n"
+        "s,h100-sxm,\"kernel --burst --gemm 4096,4096,4096 less kernel --burst --gemm 4096,4096,4096\","
+        "rows[0].tflops,0,TFLOPS,0.001TFLOPS,x\n");
+  EXPECT_EQ(weft("validate ../t.csv").code, 0);
+  write("t.csv",
+        "suite,platform,arguments,metric,published,unit,tolerance,source\n"
+        "s,h100-sxm,\"kernel --burst --gemm 4096,4096,4096 over kernel --burst --gemm 4096,4096,4096\","
+        "rows[0].tflops - rows[0].tflops,1,,0.001,x\n");
+  const Ran ran = weft("validate ../t.csv");
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_NE((ran.out + ran.err).find("by which nothing can be divided"), std::string::npos) << ran.out << ran.err;
+}
+
 /// One suite's page is written anew and its line in the summary renewed; the other one's stay.
 TEST_F(ValidateCli, WritesPages) {
   const std::string head = "suite,platform,arguments,metric,published,unit,tolerance,source\n";

@@ -79,6 +79,13 @@ TEST(PublishedTable, ReadsDifferencesOfRunsAndSumsOfValues) {
   EXPECT_EQ(rows[1].terms()[0].path, "a.b");
 }
 
+TEST(PublishedTable, ReadsRatiosOfRuns) {
+  const auto rows = rows_of("s,p,run --x over run,a.b,2,,-,src\ns,p,run --x less run,a.b,1,us,-,src\n");
+  EXPECT_TRUE(rows[0].is_ratio());
+  EXPECT_EQ(rows[0].command_lines(), (std::vector<std::string>{"run --x", "run"}));
+  EXPECT_FALSE(rows[1].is_ratio());
+}
+
 TEST(PublishedTable, ReadsTermsThatAreTakenOffAndValues) {
   const auto terms = rows_of("s,p,run,a.b - a.c + 2.5us - 1us,1,us,-,src\n")[0].terms();
   ASSERT_EQ(terms.size(), 4U);
@@ -119,6 +126,8 @@ TEST(PublishedTable, SaysWhatIsWrong) {
   EXPECT_EQ(error_of(""), "p.csv:1: expected a measurement below the names of the columns, found none");
   EXPECT_EQ(error_of("s,p,a less b less c,m,1,us,1%,src\n"),
             "p.csv:2: column 'arguments': expected a command, or one less or over another, got 'a less b less c'");
+  EXPECT_EQ(error_of("s,p,a over b less c,m,1,us,1%,src\n"),
+            "p.csv:2: column 'arguments': expected a command, or one less or over another, got 'a over b less c'");
   EXPECT_EQ(error_of("s,p,,m,x,us,1%,src\n"), "p.csv:2: column 'published': expected a number, got 'x'");
   EXPECT_EQ(error_of("s,p,,m,1,us,1ms,src\n"),
             "p.csv:2: column 'tolerance': expected a tolerance such as 10%, 0.5us or -, got '1ms'");

@@ -15,6 +15,8 @@ namespace weft::schedules {
   EACH(sgd)                  \
   EACH(dear)                 \
   EACH(dasgd)                \
+  EACH(coda)                 \
+  EACH(codasca)              \
   EACH(d)                    \
   EACH(mpd)                  \
   EACH(spd)                  \

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <vector>
+
+#include "platforms/jobs/job_kind.h"
+#include "platforms/results/format.h"
+#include "platforms/results/summary.h"
+#include "sw/schedules/edge/edge_learning.h"
+
+namespace weft::platforms {
+namespace {
+
+using nlohmann::ordered_json;
+using schedules::EdgeConfig;
+using schedules::EdgeResult;
+
+Time mean_of(const std::vector<Time>& times) {
+  if (times.empty()) return {};
+  return Time(std::accumulate(times.begin(), times.end(), Time()).count() / static_cast<std::int64_t>(times.size()));
+}
+
+class EdgeJob final : public Job {
+ public:
+  EdgeJob(const Platform& platform, const EdgeConfig& config) : config_(config), seed_(platform.machine().seed) {}
+
+  /// It has no collectives.
+  [[nodiscard]] bool follows_algorithm() const override { return false; }
+  void build(Share& share) override {
+    share_ = &share;
+    learning_ = std::make_unique<schedules::EdgeLearning>(share.ranks(), config_, seed_);
+  }
+  void record(Probe& probe, int ranks) override { learning_->record(probe, ranks); }
+  void start() override { learning_->start(); }
+  [[nodiscard]] double progress() const override { return learning_->progress(); }
+  [[nodiscard]] std::vector<Time> step_ends() const override { return learning_->ends(); }
+  [[nodiscard]] std::string title() const override {
+    return fmt::format("{} parameters in blocks on {} workers, {} rounds", config_.parameters, share_->size() - 1,
+                       config_.rounds);
+  }
+  [[nodiscard]] ordered_json workload() const override {
+    return {{"kind", "edge-learning"}, {"allocation", name_of(config_.allocation)}};
+  }
+  [[nodiscard]] ordered_json summary() const override {
+    const EdgeResult result = learning_->result();
+    ordered_json blocks = ordered_json::array();
+    for (const schedules::EdgeShare& share : result.last) {
+      blocks.push_back({{"parameters", share.parameters}, {"bandwidth_hz", share.bandwidth_hz}});
+    }
+    return {{"round_us", to_us(round_of(result))},
+            {"planned_us", to_us(mean_of(result.planned))},
+            {"equal_us", to_us(mean_of(result.equal))},
+            {"saved_percent", saved(result)},
+            {"round_ends_us", to_us(result.ends)},
+            {"last_round", blocks},
+            {"wrong", result.wrong < 0 ? ordered_json(nullptr) : ordered_json(result.wrong)}};
+  }
+  [[nodiscard]] ordered_json finished() const override { return {{"round_ends_us", to_us(learning_->ends())}}; }
+  [[nodiscard]] std::string text() const override {
+    const EdgeResult result = learning_->result();
+    std::string text;
+    const auto row = [&](std::string_view what, const std::string& value) {
+      text += fmt::format("{:<24}{}\n", what, value);
+    };
+    row("round, mean", fmt::format("{:>10}", short_time(round_of(result))));
+    row("  as planned", fmt::format("{:>10}", short_time(mean_of(result.planned))));
+    row("  of equal parts", fmt::format("{:>10}", short_time(mean_of(result.equal))));
+    row("less than equal parts", fmt::format("{:>8.1f} %", saved(result)));
+    return text;
+  }
+  [[nodiscard]] std::int64_t wrong() const override { return learning_->result().wrong; }
+
+ private:
+  [[nodiscard]] static Time round_of(const EdgeResult& result) {
+    if (result.ends.empty()) return {};
+    return Time(result.ends.back().count() / static_cast<std::int64_t>(result.ends.size()));
+  }
+  [[nodiscard]] static double saved(const EdgeResult& result) {
+    const Time equal = mean_of(result.equal);
+    return equal > Time() ? 100 * (1 - to_seconds(round_of(result)) / to_seconds(equal)) : 0;
+  }
+
+  EdgeConfig config_;
+  std::int64_t seed_;
+  Share* share_ = nullptr;
+  std::unique_ptr<schedules::EdgeLearning> learning_;
+};
+
+}  // namespace
+
+JobKind edge_learning_job() {
+  return job_kind(
+      "edge-learning", "A model in blocks that workers compute over radio links: partitioned edge learning.",
+      EdgeConfig(),
+      [](Platform& platform, const EdgeConfig& config) { return std::make_unique<EdgeJob>(platform, config); });
+}
+
+}  // namespace weft::platforms
