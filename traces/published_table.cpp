@@ -58,7 +58,11 @@ bool Tolerance::allows(double published, double simulated) const {
 }
 
 std::vector<std::string> PublishedRow::command_lines() const {
-  return split(arguments, " less ");
+  return split(arguments, is_ratio() ? " over " : " less ");
+}
+
+bool PublishedRow::is_ratio() const {
+  return arguments.find(" over ") != std::string::npos;
 }
 
 std::vector<PublishedRow::Term> PublishedRow::terms() const {
@@ -92,7 +96,7 @@ std::vector<PublishedRow> read_published(const CsvTable& table) {
     read.suite = row.required("suite");
     read.platform = row.required("platform");
     read.arguments = row.text("arguments");
-    if (read.command_lines().size() > 2) row.fail("arguments", "a command, or one less another");
+    if (read.command_lines().size() > 2) row.fail("arguments", "a command, or one less or over another");
     read.metric = row.required("metric");
     read.published = row.number("published");
     read.unit = row.text("unit");

@@ -15,7 +15,7 @@
 ///     suite      name under which rows are summed up
 ///     platform   the platform file to run
 ///     arguments  the rest of the command line; "A less B" where the measured value is that of one run less that of
-///                another
+///                another, "A over B" where it is that of one divided by that of another
 ///     metric     path of the result's value (traces/json/json_path.h), or several with " + " or " - " between them; a
 ///     term may
 ///                be a value in the row's unit instead, such as "2.16us" that a profiler adds to what it times
@@ -43,8 +43,9 @@ struct Tolerance {
 };
 
 struct PublishedRow {
-  /// The command lines that it needs: one, or that of what is taken off as well.
+  /// The command lines that it needs: one, or that of what is taken off, or of what it is divided by, as well.
   [[nodiscard]] std::vector<std::string> command_lines() const;
+  [[nodiscard]] bool is_ratio() const;
   /// Of `metric`: a path of the result, or where it is empty a value in the row's unit.
   struct Term {
     std::string path;

@@ -150,22 +150,29 @@ std::optional<Interrupted> execute_all(std::vector<Run*>& runs, unsigned jobs) {
   return interrupted;
 }
 
-/// `runs`: the row's own, and that of what is taken off, if anything is.
+/// `runs`: the row's own, and that of what is taken off or what it is divided by, if anything is.
 PublishedResult judge(const PublishedRow& row, const std::vector<const Run*>& runs) {
   double value = 0;
+  double divisor = 0;
   for (const Run* run : runs) {
     if (!run->message.empty()) return traces::broken(row, run->message);
     try {
       for (const auto& [path, constant, sign] : row.terms()) {
         if (path.empty() && run != runs.front()) continue;  // of the row, not of a run
         const double said = path.empty() ? constant : row.in_unit(path, traces::resolve_number(run->output, path));
-        value += (run == runs.front() ? sign : -sign) * said;
+        if (run != runs.front() && row.is_ratio()) {
+          divisor += sign * said;
+        } else {
+          value += (run == runs.front() ? sign : -sign) * said;
+        }
       }
     } catch (const traces::PathError& error) {
       return traces::broken(row, error.what());
     }
   }
-  return traces::evaluate(row, value);
+  if (!row.is_ratio()) return traces::evaluate(row, value);
+  if (divisor == 0) return traces::broken(row, "the value that it is divided by is 0");
+  return traces::evaluate(row, value / divisor);
 }
 
 /// The pages of `--markdown`.

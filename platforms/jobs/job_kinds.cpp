@@ -20,6 +20,7 @@ namespace weft::platforms {
   EACH(transformer)     \
   EACH(chakra)          \
   EACH(flows)           \
+  EACH(pipeline)        \
   EACH(jobs)
 
 #define WEFT_DECLARE(NAME) JobKind NAME##_job();
@@ -55,6 +56,13 @@ std::string names_of_kinds() {
 }
 
 }  // namespace
+
+void Job::build_on(Share& share) {
+  if (!share.config().others.empty() && !takes_others()) {
+    throw ConfigError("others", "expected none, since workloads of this kind count on accelerators that are all alike");
+  }
+  build(share);
+}
 
 nlohmann::ordered_json Job::needs_json() const {
   return {};

@@ -66,6 +66,10 @@ TEST(PublishedTable, ReadsDifferencesOfRunsAndSumsOfValues) {
   EXPECT_EQ(rows[1].command_lines(), std::vector<std::string>{"run"});
   ASSERT_EQ(rows[1].terms().size(), 1U);
   EXPECT_EQ(rows[1].terms()[0].path, "a.b");
+  const auto ratio = rows_of("s,p,run --x over run,a.b,1,,-,src\n");
+  EXPECT_EQ(ratio[0].command_lines(), (std::vector<std::string>{"run --x", "run"}));
+  EXPECT_TRUE(ratio[0].is_ratio());
+  EXPECT_FALSE(rows[0].is_ratio());
 }
 
 TEST(PublishedTable, ReadsTermsThatAreTakenOffAndValues) {
@@ -107,7 +111,7 @@ TEST(PublishedTable, SaysWhatIsWrong) {
             "p.csv:2: column 'unit': expected a unit of rows[0].time_us, one of ps, ns, us, ms, s, got 'W'");
   EXPECT_EQ(error_of(""), "p.csv:1: expected a measurement below the names of the columns, found none");
   EXPECT_EQ(error_of("s,p,a less b less c,m,1,us,1%,src\n"),
-            "p.csv:2: column 'arguments': expected a command, or one less another, got 'a less b less c'");
+            "p.csv:2: column 'arguments': expected a command, or one less or over another, got 'a less b less c'");
   EXPECT_EQ(error_of("s,p,,m,x,us,1%,src\n"), "p.csv:2: column 'published': expected a number, got 'x'");
   EXPECT_EQ(error_of("s,p,,m,1,us,1ms,src\n"),
             "p.csv:2: column 'tolerance': expected a tolerance such as 10%, 0.5us or -, got '1ms'");
