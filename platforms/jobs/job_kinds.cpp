@@ -21,6 +21,7 @@ namespace weft::platforms {
   EACH(chakra)          \
   EACH(flows)           \
   EACH(pipeline)        \
+  EACH(recommender)     \
   EACH(jobs)
 
 #define WEFT_DECLARE(NAME) JobKind NAME##_job();
