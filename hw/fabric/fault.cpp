@@ -30,13 +30,30 @@ bool LinkFaults::damages(Time at, std::int64_t wire_bytes) {
   return survives < 1 && random_.share() >= survives;
 }
 
+/// Of the rate, that a fault leaves while it lasts.
+double LinkFaults::share(std::size_t fault, Time at) const {
+  const Fault& which = faults_[fault];
+  if (which.every == Time() || which.rate >= 1) return which.rate;
+  const auto period = static_cast<std::uint64_t>((at - which.from) / which.every);
+  return which.rate + (1 - which.rate) * Random(mix(key_ + fault) + period, "rate").share();
+}
+
 Time LinkFaults::stretched(Time at, Time length) const {
-  double share = 1;
-  for (const Fault& fault : faults_) {
-    if (at >= fault.from && at < fault.end()) share *= fault.rate;
+  double left = 1;
+  for (std::size_t f = 0; f < faults_.size(); ++f) {
+    if (at >= faults_[f].from && at < faults_[f].end()) left *= share(f, at);
   }
-  if (share >= 1) return length;
-  return Time(rounded(static_cast<double>(length.count()) / share, "the time to pass a slow link in ps"));
+  if (left >= 1) return length;
+  return Time(rounded(static_cast<double>(length.count()) / left, "the time to pass a slow link in ps"));
+}
+
+Time LinkFaults::jitter(Time at) {
+  Time longer;
+  for (const Fault& fault : faults_) {
+    if (fault.jitter == Time() || at < fault.from || at >= fault.end()) continue;
+    longer += Time(static_cast<std::int64_t>(jitter_.share() * static_cast<double>(fault.jitter.count())));
+  }
+  return longer;
 }
 
 }  // namespace weft::fabric

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -21,6 +22,8 @@ struct Fault {
   double loss = 0;
   double bit_errors = 0;
   double rate = 1;
+  Time every{};
+  Time jitter{};
   bool down = false;
 
   template <typename Visitor>
@@ -32,6 +35,11 @@ struct Fault {
     visit("loss", loss, "Share of the packets that arrive damaged", Range{0, 1});
     visit("bit_errors", bit_errors, "Bits that arrive wrong, as a share of all", Range{0, 1});
     visit("rate", rate, "Share of the rate that is left", Range{0, 1});
+    visit("every", every,
+          "Period after which the share of the rate is drawn anew, evenly from `rate` to 1; 0: it is `rate` throughout",
+          Range{0, 1'000'000'000'000'000});
+    visit("jitter", jitter, "Packets take longer by up to so much, drawn for each; they keep their order",
+          Range{0, 10'000'000'000'000});
     visit("down", down, "Nothing passes; a packet that is being sent still arrives");
   }
 
@@ -43,7 +51,7 @@ struct Fault {
 /// The faults of one direction of one link, with random numbers of its own.
 class LinkFaults {
  public:
-  explicit LinkFaults(const Random& random) : random_(random) {}
+  explicit LinkFaults(const Random& random) : random_(random), key_(Random(random).next()), jitter_(key_, "jitter") {}
 
   void add(const Fault& fault);
 
@@ -53,10 +61,16 @@ class LinkFaults {
   bool damages(Time at, std::int64_t wire_bytes);
   /// How long it takes to send what takes `length` at the full rate.
   [[nodiscard]] Time stretched(Time at, Time length) const;
+  /// How much longer the flight of a packet that leaves at `at` takes. Draws.
+  Time jitter(Time at);
 
  private:
+  [[nodiscard]] double share(std::size_t fault, Time at) const;
+
   std::vector<Fault> faults_;
   Random random_;
+  std::uint64_t key_;  ///< of shares that are drawn by period
+  Random jitter_;
 };
 
 }  // namespace weft::fabric

@@ -229,7 +229,8 @@ Time Transmitter::send(Packet& packet, Time ready) {
   ++mine.counters.packets;
   mine.counters.wire_bytes += packet.wire_bytes;
   mine.counters.payload_bytes += packet.payload_bytes;
-  sc_core::sc_time delay = to_delay(head + propagation_ - dispatcher_.now());
+  const Time flight = disturbed_ ? propagation_ + extra_->late : propagation_;
+  sc_core::sc_time delay = to_delay(head + flight - dispatcher_.now());
   Phase phase = Phase::kPacket;
   if (records_) [[unlikely]]
     extra_->waves->packet(packet, held_by(packet.wire_bytes), head, length);
@@ -238,8 +239,8 @@ Time Transmitter::send(Packet& packet, Time ready) {
       causes->mark(CauseKind::kPipeline, ready, Dispatcher::place_of(owner_));
     }
     causes->mark(CauseKind::kQueue, head, place());
-    causes->mark(CauseKind::kPropagation, head + propagation_, place());
-    causes->mark(CauseKind::kSerialisation, head + propagation_ + length, place());
+    causes->mark(CauseKind::kPropagation, head + flight, place());
+    causes->mark(CauseKind::kSerialisation, head + flight + length, place());
   }
   peer_->nb_transport_fw(packet, phase, delay);
   return free_at_;
@@ -262,6 +263,9 @@ Time Transmitter::send_disturbed(Packet& packet, Time head, Time& length) {
     more.longer += length;
     ++more.events.replayed;
   }
+  const Time arrives = head + propagation_;
+  more.late = std::max(arrives + more.faults->jitter(head), more.tail) - arrives;
+  more.tail = arrives + more.late + length;
   return head;
 }
 

@@ -246,6 +246,8 @@ class alignas(64) Transmitter final : public Backward {
     bool replay = false;
     std::int64_t shared = 0;  ///< of the buffer, between all lanes
     Events events;
+    Time late;    ///< of the latest packet's flight, beyond the propagation
+    Time tail;    ///< when its last byte is there
     Time longer;  ///< for which it has sent more than at its rate and once
     CausePlace place = 0;
     Time held;   ///< how long whoever gave the latest credit back had it still

@@ -25,8 +25,12 @@ class Job {
   [[nodiscard]] virtual std::vector<std::filesystem::path> inputs() const { return {}; }
   /// Whether all of its collectives are by collectives.algorithm.
   [[nodiscard]] virtual bool follows_algorithm() const { return true; }
+  /// Whether its accelerators may be of several parts (MachineConfig::others).
+  [[nodiscard]] virtual bool takes_others() const { return false; }
   /// Makes its firmware. What it finds wrong in the configuration is thrown as ConfigError or std::length_error.
   virtual void build(Share& share) = 0;
+  /// The same, where the machine is one that it takes.
+  void build_on(Share& share);
   /// Called behind build() if it then runs, before anything is recorded: a chance to find out in other processes what
   /// it needs to know at its end.
   virtual void prepare_run() {}

@@ -22,6 +22,8 @@ namespace weft::platforms {
   EACH(flows)           \
   EACH(graph_sampling)  \
   EACH(edge_learning)   \
+  EACH(pipeline)        \
+  EACH(recommender)     \
   EACH(jobs)
 
 #define WEFT_DECLARE(NAME) JobKind NAME##_job();
@@ -57,6 +59,13 @@ std::string names_of_kinds() {
 }
 
 }  // namespace
+
+void Job::build_on(Share& share) {
+  if (!share.config().others.empty() && !takes_others()) {
+    throw ConfigError("others", "expected none, since workloads of this kind count on accelerators that are all alike");
+  }
+  build(share);
+}
 
 nlohmann::ordered_json Job::needs_json() const {
   return {};

@@ -22,7 +22,7 @@ Machine& MachineRun::build(bool runs) {
   const Stopwatch watch;
   machine_ = &platform_.checked([&]() -> Machine& { return build_machine(platform_.machine()); });
   share_.emplace(*machine_);
-  platform_.checked([&] { job_->build(*share_); });
+  platform_.checked([&] { job_->build_on(*share_); });
   if (platform_.machine().data) {
     require_host_memory(static_cast<double>(machine_->rank(0).memory.used()) * machine_->size());
   }

@@ -8,6 +8,12 @@ namespace weft::platforms {
 MachineConfig config_of_share(const MachineConfig& machine, const std::vector<int>& places) {
   MachineConfig config = machine;
   config.accelerators = static_cast<int>(places.size());
+  config.accelerator = machine.part_at(places.front());
+  config.others.clear();
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    if (machine.other_at(places[i]) == machine.other_at(places.front())) continue;
+    config.others.push_back({static_cast<int>(i), 1, machine.part_at(places[i])});
+  }
   std::map<int, int> of_node;
   for (const int place : places) ++of_node[place / machine.per_node];
   config.per_node = of_node.begin()->second;

@@ -81,9 +81,10 @@ void add_faults(IdleCollector& idle, const fabric::FabricConfig& network, const 
     const std::string here = path + ".faults." + std::to_string(i);
     const bool late = fault.from > use.until;
     idle.add(late, here, "it begins after the end of the run", {"from"});
-    const bool slows = fault.rate < 1;
+    const bool slows = fault.rate < 1 || fault.jitter > Time();
     idle.add(!fault.damages() && !fault.down && !slows, here, here + " does nothing",
-             {"loss", "bit_errors", "rate", "down"});
+             {"loss", "bit_errors", "rate", "jitter", "down"});
+    idle.add(fault.rate >= 1, here + ".every", here + ".rate is 1");
     damages = damages || fault.damages();
     goes_down = goes_down || fault.down;
   }

@@ -137,8 +137,14 @@ Machine::Machine(const MachineConfig& config, std::optional<std::uint32_t> shuff
     wire_ = [](Dispatcher& /*dispatcher*/, auto& master, auto& socket) { master.bind(socket); };
   }
   check_machine(config);
-  config_.accelerator.hbm.capacity = config.accelerator.hbm.usable();
-  config_.accelerator.array.compute = config.accelerator.compute();
+  const auto settle = [this](AcceleratorPart& part) {
+    memory_models_.push_back(part.hbm.model());
+    const accelerator::ComputeConfig compute = part.compute();
+    part.hbm.capacity = part.hbm.usable();
+    part.array.compute = compute;
+  };
+  settle(config_.accelerator);
+  for (OtherAccelerators& other : config_.others) settle(other.accelerator);
   const auto seed = static_cast<std::uint64_t>(config.seed);
   const auto network = std::make_shared<fabric::Plan>(config.fabric, config.accelerators, "fabric", seed);
   std::shared_ptr<fabric::Plan> node;
@@ -147,7 +153,6 @@ Machine::Machine(const MachineConfig& config, std::optional<std::uint32_t> shuff
   }
   check_interface(*network, config.nic, "nic");
   if (node) check_interface(*node, config.scale_up.port, "scale_up.port");
-  memory_model_ = config.accelerator.hbm.model();
   fit_interface(config_.nic, *network, nic::NicConfig::kLeastReadAhead);
   if (node) fit_interface(config_.scale_up.port, *node, kLeastOfPort);
   network_plan_ = network;
@@ -221,8 +226,8 @@ void Machine::add_rank(std::vector<Step>& steps, std::size_t i) {
   const std::string number = std::to_string(i);
   steps.emplace_back([this, i] { memories_[i] = make_memory(i); });
   steps.emplace_back([this, i, number, data, stall] {
-    accelerators_[i] = std::make_unique<accelerator::Accelerator>(("accelerator" + number).c_str(),
-                                                                  config_.accelerator.array, *dispatcher_, data, stall);
+    accelerators_[i] = std::make_unique<accelerator::Accelerator>(
+        ("accelerator" + number).c_str(), config_.part_at(static_cast<int>(i)).array, *dispatcher_, data, stall);
   });
   steps.emplace_back([this, i, number, data, stall] {
     const auto end = static_cast<std::uint32_t>(i);
@@ -260,7 +265,8 @@ void Machine::add_rank(std::vector<Step>& steps, std::size_t i) {
 }
 
 std::unique_ptr<memory::Memory> Machine::make_memory(std::size_t i) {
-  const memory::HbmConfig& config = config_.accelerator.hbm;
+  const int place = static_cast<int>(i);
+  const memory::HbmConfig& config = config_.part_at(place).hbm;
   const std::string name = "hbm" + std::to_string(i);
   std::vector<std::string> masters = {"compute", "copy", "nic"};
   if (has_ports()) masters.emplace_back("port");
@@ -272,7 +278,7 @@ std::unique_ptr<memory::Memory> Machine::make_memory(std::size_t i) {
                           .masters = masters,
                           .data = config_.data,
                           .stall = {config_.stall, static_cast<std::uint64_t>(config_.seed)},
-                          .stacks = memory_model_.get()}),
+                          .stacks = memory_models_[static_cast<std::size_t>(config_.other_at(place) + 1)].get()}),
               "accelerator.hbm.detail", model.name);
 }
 
@@ -284,9 +290,10 @@ void Machine::use_phases(std::size_t i) {
 }
 
 void Machine::bind_rank(std::size_t i) {
-  const memory::MemoryModel& model = memory::model_of(config_.accelerator.hbm);
+  const AcceleratorPart& part = config_.part_at(static_cast<int>(i));
+  const memory::MemoryModel& model = memory::model_of(part.hbm);
   if (model.phases) use_phases(i);
-  if (!model.uniform) accelerators_[i]->place_kernels(config_.accelerator.hbm.capacity);
+  if (!model.uniform) accelerators_[i]->place_kernels(part.hbm.capacity);
   memory::Memory& hbm = *memories_[i];
   accelerator::Accelerator& array = *accelerators_[i];
   nic::AnyNic& nic = *nics_[i];
@@ -320,12 +327,12 @@ void Machine::bind_rank(std::size_t i) {
   }
   rank.accelerator = firmware::CommandWindow(processor, kAccelerator, array);
   rank.store = config_.data ? &hbm.store() : nullptr;
-  rank.copy_engines = config_.accelerator.array.copy_engines;
-  rank.streams = config_.accelerator.array.streams;
-  rank.staged = config_.accelerator.array.shared_cores;
-  rank.relay = config_.accelerator.array.relay;
-  rank.line_latency = config_.accelerator.array.line_latency;
-  rank.memory = firmware::MemoryMap(config_.accelerator.hbm.capacity, "accelerator.hbm.capacity");
+  rank.copy_engines = part.array.copy_engines;
+  rank.streams = part.array.streams;
+  rank.staged = part.array.shared_cores;
+  rank.relay = part.array.relay;
+  rank.line_latency = part.array.line_latency;
+  rank.memory = firmware::MemoryMap(part.hbm.capacity, config_.path_at(rank.place) + ".hbm.capacity");
   if (has_remote_memory()) bind_remote_memory(i);
 
   if (!has_ports()) {
@@ -440,6 +447,9 @@ void Machine::run() {
 
 std::vector<std::string> Machine::warnings() const {
   std::vector<std::string> lines = config_.accelerator.hbm.warnings("accelerator.hbm");
+  for (const OtherAccelerators& other : config_.others) {
+    append(lines, other.accelerator.hbm.warnings(config_.path_at(other.first) + ".hbm"));
+  }
   std::uint32_t followed = 0;
   for (const firmware::Rank& rank : ranks_) followed |= rank.followed;
   append(lines, describe_capped(config_.collectives, size(), followed));

@@ -46,6 +46,20 @@ struct AcceleratorPart {
   }
 };
 
+/// Accelerators that are another part than the machine's `accelerator`.
+struct OtherAccelerators {
+  int first = 0;
+  int count = 1;
+  AcceleratorPart accelerator;
+
+  template <typename Visitor>
+  void fields(Visitor&& visit) {
+    visit("first", first, "The first of them", Range{0, (1 << 20) - 1});
+    visit("count", count, "How many they are", Range{1, 1 << 20});
+    visit("accelerator", accelerator, "What they are");
+  }
+};
+
 /// The network among the accelerators of a node.
 struct ScaleUp {
   static constexpr std::string_view kPartKind = "scale_up";
@@ -68,6 +82,7 @@ struct MachineConfig {
   int accelerators = 8;
   int per_node = 8;
   AcceleratorPart accelerator;
+  std::vector<OtherAccelerators> others;
   nic::NicConfig nic;
   fabric::FabricConfig fabric;
   ScaleUp scale_up;
@@ -88,6 +103,8 @@ struct MachineConfig {
     visit("accelerators", accelerators, "Accelerators in the machine", Range{1, 1 << 20});
     visit("per_node", per_node, "Accelerators in each node", Range{1, 1024});
     visit("accelerator", accelerator, "The accelerator");
+    visit("others", others, "Accelerators of another part; later entries go before earlier ones",
+          OtherAccelerators{0, 1, accelerator});
     visit("nic", nic, "The network interface of each accelerator");
     visit("fabric", fabric, "The network that joins the NICs");
     visit("scale_up", scale_up, "The network within a node");
@@ -99,6 +116,24 @@ struct MachineConfig {
     visit("stall", stall, "Every handshake waits at random up to this long: a test of protocols",
           Range{0, 1'000'000'000});
     visit("steady", steady, "Leaves out blocks of a step that repeat");
+  }
+
+  /// What the accelerator at `place` is.
+  [[nodiscard]] const AcceleratorPart& part_at(int place) const {
+    const int other = other_at(place);
+    return other < 0 ? accelerator : others[static_cast<std::size_t>(other)].accelerator;
+  }
+  /// Where that stands in the platform.
+  [[nodiscard]] std::string path_at(int place) const {
+    const int other = other_at(place);
+    return other < 0 ? "accelerator" : "others." + std::to_string(other) + ".accelerator";
+  }
+  /// Which of `others` it is of; -1: of none.
+  [[nodiscard]] int other_at(int place) const {
+    for (std::size_t i = others.size(); i-- > 0;) {
+      if (place >= others[i].first && place - others[i].first < others[i].count) return static_cast<int>(i);
+    }
+    return -1;
   }
 };
 
@@ -180,7 +215,8 @@ class Machine {
   std::shared_ptr<const fabric::Plan> node_plan_;  // of all nodes; null where a node has one accelerator
   std::unique_ptr<fabric::Fabric> network_;
   std::vector<std::unique_ptr<fabric::Fabric>> nodes_;
-  std::shared_ptr<const memory::StreamModel> memory_model_;  ///< of all accelerators' memories; may be null
+  std::vector<std::shared_ptr<const memory::StreamModel>>
+      memory_models_;  ///< of `accelerator`, then `others`; null: none
   std::vector<std::unique_ptr<memory::Memory>> memories_;
   std::unique_ptr<memory::RemoteTarget> remote_memory_;          ///< null where there is none
   std::vector<std::unique_ptr<memory::RemoteDma>> remote_dmas_;  ///< likewise empty

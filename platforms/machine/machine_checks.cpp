@@ -78,33 +78,30 @@ void check_polling(const MachineConfig& config) {
 
 /// Shares of a rate divide by it: they must be above 0 and at most 1. Speeds that spread far are no normal
 /// distribution.
-void check_shares(const AcceleratorPart& part) {
+void check_shares(const AcceleratorPart& part, const std::string& path) {
   if (const auto cores = part.array.compute.sms; part.array.shared_cores && part.array.copy_engines > cores) {
-    throw ConfigError("accelerator.copy_engines",
-                      "expected at most accelerator.compute.sms, which is " + std::to_string(cores) +
-                          ", since collectives run on these (accelerator.shared_cores), got " +
-                          std::to_string(part.array.copy_engines));
+    throw ConfigError(path + ".copy_engines", "expected at most " + path + ".compute.sms, which is " +
+                                                  std::to_string(cores) + ", since collectives run on these (" + path +
+                                                  ".shared_cores), got " + std::to_string(part.array.copy_engines));
   }
-  accelerator::check(part.array.compute, "accelerator.compute");
+  accelerator::check(part.array.compute, path + ".compute");
   const double efficiency = part.hbm.efficiency;
   if (!(efficiency > 0 && efficiency <= 1)) {
-    throw ConfigError("accelerator.hbm.efficiency",
-                      "expected a share above 0 and at most 1, got " + to_text(efficiency));
+    throw ConfigError(path + ".hbm.efficiency", "expected a share above 0 and at most 1, got " + to_text(efficiency));
   }
   if (const Rate left = part.hbm.memory::Hbm::Config::sustained(); left < kLeastMemoryRate) {
-    throw ConfigError("accelerator.hbm.efficiency", "expected a share that leaves at least " +
-                                                        to_text(kLeastMemoryRate) + " of accelerator.hbm.rate and " +
-                                                        "its interconnect_rate, got " + to_text(left));
+    throw ConfigError(path + ".hbm.efficiency", "expected a share that leaves at least " + to_text(kLeastMemoryRate) +
+                                                    " of " + path + ".hbm.rate and " + "its interconnect_rate, got " +
+                                                    to_text(left));
   }
   if (const double spread = part.array.speed_spread; !(spread >= 0 && spread <= 0.1)) {
-    throw ConfigError("accelerator.speed_spread", "expected a share from 0 to 0.1, got " + to_text(spread));
+    throw ConfigError(path + ".speed_spread", "expected a share from 0 to 0.1, got " + to_text(spread));
   }
-  part.hbm.check("accelerator.hbm");
+  part.hbm.check(path + ".hbm");
   if (!memory::model_of(part.hbm).sustained) return;
   if (const Rate left = part.hbm.sustained(); left < kLeastMemoryRate) {
-    throw ConfigError("accelerator.hbm.detail", "expected a memory that sustains at least " +
-                                                    to_text(kLeastMemoryRate) + ", got " + to_text(left) + " of " +
-                                                    part.hbm.detail.text());
+    throw ConfigError(path + ".hbm.detail", "expected a memory that sustains at least " + to_text(kLeastMemoryRate) +
+                                                ", got " + to_text(left) + " of " + part.hbm.detail.text());
   }
 }
 
@@ -217,6 +214,19 @@ void check_pcie(const nic::PcieConfig& pcie, const std::string& path) {
   }
 }
 
+void check_others(const MachineConfig& config) {
+  for (std::size_t i = 0; i < config.others.size(); ++i) {
+    const OtherAccelerators& other = config.others[i];
+    const std::string path = "others." + std::to_string(i);
+    check_shares(other.accelerator, path + ".accelerator");
+    if (other.count <= config.accelerators - other.first) continue;
+    throw ConfigError(path + ".first", "expected accelerators of the machine, which has " +
+                                           std::to_string(config.accelerators) + ", got " +
+                                           std::to_string(other.first) + " to " +
+                                           std::to_string(std::int64_t{other.first} + other.count - 1));
+  }
+}
+
 }  // namespace
 
 void check_machine(const MachineConfig& config) {
@@ -225,7 +235,8 @@ void check_machine(const MachineConfig& config) {
                                           ", got " + std::to_string(config.accelerators));
   }
   if (config.firmware.cores < 1) throw ConfigError("firmware.cores", "expected at least 1, got 0");
-  check_shares(config.accelerator);
+  check_shares(config.accelerator, "accelerator");
+  check_others(config);
   check_polling(config);
   config.remote_memory.check("remote_memory");
   if (const int half = config.collectives.slots / 2; config.collectives.slice > half) {

@@ -187,11 +187,11 @@ EnergyAccount account_energy(Machine& machine, Time span) {
   EnergyAccount account;
   account.span = span;
   const double time = seconds(span);
-  const accelerator::PowerConfig& power = machine.config().accelerator.array.compute.power;
   for (std::size_t m = 0; m < machine.memory(0).masters(); ++m) {
     account.hbm_by_master.emplace_back(machine.memory(0).master_name(m), 0);
   }
   for (int i = 0; i < machine.size(); ++i) {
+    const accelerator::PowerConfig& power = machine.config().part_at(i).array.compute.power;
     AcceleratorEnergy energy;
     energy.compute = machine.accelerator(i).counters().energy;
     energy.idle = watts(power.idle) * time;

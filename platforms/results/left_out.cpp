@@ -29,7 +29,9 @@ Baseline LeftOut::moved(const Baseline* since) const {
 }
 
 bool repeats_itself(const MachineConfig& config) {
-  if (config.data || config.stall > Time() || !memory::model_of(config.accelerator.hbm).uniform) return false;
+  if (config.data || !config.others.empty() || config.stall > Time() ||
+      !memory::model_of(config.accelerator.hbm).uniform)
+    return false;
   if (config.remote_memory.exists()) return false;
   if (!nic::model_of(config.nic).repeats || !nic::model_of(config.scale_up.port).repeats) return false;
   for (const fabric::FabricConfig* network : {&config.fabric, &config.scale_up.fabric}) {

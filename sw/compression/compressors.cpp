@@ -28,7 +28,8 @@ namespace weft::compression {
   EACH(sign)                   \
   EACH(scaled_sign)            \
   EACH(fixed_rate)             \
-  EACH(lossless)
+  EACH(lossless)               \
+  EACH(dynamic_threshold)
 
 #define WEFT_DECLARE(NAME) Compressor NAME##_compressor();
 WEFT_COMPRESSORS(WEFT_DECLARE)

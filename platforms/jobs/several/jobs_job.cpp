@@ -104,11 +104,12 @@ class JobsJob final : public Job {
   [[nodiscard]] bool follows_algorithm() const override {
     return std::all_of(jobs_.begin(), jobs_.end(), [](const One& one) { return one.job->follows_algorithm(); });
   }
+  [[nodiscard]] bool takes_others() const override { return true; }
   void build(Share& share) override {
     machine_ = &share.machine();
     for (One& one : jobs_) {
       one.share = std::make_unique<Share>(*machine_, one.config.places, one.config.name);
-      one.platform->checked([&one] { one.job->build(*one.share); });
+      one.platform->checked([&one] { one.job->build_on(*one.share); });
       one.job->set_begins([this, &one] { one.began = machine_->dispatcher().now(); });
     }
   }

@@ -55,7 +55,7 @@ TEST_F(CompletionCli, BashAsksForNames) {
   write("work/dgx-mine.json", "{}");
   EXPECT_EQ(offered({"run", "dgx-"}), (Set{"dgx-h100", "dgx-mine.json"}));
   EXPECT_EQ(offered({"new", "my.json", "--from", "ideal-"}), Set{"ideal-ring-8"});
-  EXPECT_EQ(offered({"models", "resnet1"}), Set{"resnet152"});
+  EXPECT_EQ(offered({"models", "resnet1"}), (Set{"resnet101", "resnet152"}));
   EXPECT_EQ(offered({"workload", "nano", "--accelerator", "h200-s"}), Set{"h200-sxm"});
   EXPECT_EQ(offered({"run", "dgx-h100", "--set", "fabric.link.rat"}), Set{"fabric.link.rate="});
   EXPECT_TRUE(offered({"run", "dgx-h100", "--seed", ""}).empty());

@@ -364,5 +364,39 @@ TEST(Compressors, FieldsThatCannotBeAreNamed) {
   EXPECT_EQ(said(with("dgc", 2)), "here.ratio: expected more than 0 and at most 1, got 2");
 }
 
+// A threshold holds from one renewal to the next, whatever values become.
+TEST(Compressors, DynamicThresholdsAreRenewedNowAndThen) {
+  constexpr std::int64_t kElements = 10'000;
+  const auto codec = codec_with("dynamic-threshold", "interval", 3, kElements);
+  Reals values = drawn("values", kElements);
+  const auto sent = [&] { return codec->compress(values, 0, {}).size() / kPair; };
+  EXPECT_EQ(sent(), 500U);
+  EXPECT_EQ(sent(), 500U);
+  for (float& value : values) value /= 2;
+  // Of exponential magnitudes, 5 % to the power of two.
+  EXPECT_NEAR(static_cast<double>(sent()), 25, 20);
+  EXPECT_EQ(sent(), 500U);
+  // As many as are allowed, where values grow.
+  for (float& value : values) value *= 8;
+  EXPECT_EQ(sent(), 1000U);
+}
+
+// A pass that compares, and what a renewal takes shared out.
+TEST(Compressors, DynamicThresholdsTakeAPassAndASortNowAndThen) {
+  const Message message{1'000'000, {}};
+  const auto read = [&](const std::string& method) {
+    std::int64_t bytes = 0;
+    const Plan plan = plan_of(message, with(method, 0.01));
+    for (const Kernel& kernel : plan.rounds[0].kernels) {
+      if (kernel.name.starts_with("compress.") && kernel.name != "compress.pack" &&
+          kernel.name != "compress.accumulate")
+        bytes += std::get<accelerator::Elementwise>(kernel.shape).read.count();
+    }
+    return static_cast<double>(bytes);
+  };
+  EXPECT_NEAR(read("dynamic-threshold") / 4e6, 1.005, 1e-6);
+  EXPECT_NEAR(read("top-k") / 4e6, 5, 1e-6);
+}
+
 }  // namespace
 }  // namespace weft::compression

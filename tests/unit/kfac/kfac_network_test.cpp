@@ -116,6 +116,7 @@ TEST(KfacNetwork, ErrorsSayWhereAndWhat) {
   } catch (const std::invalid_argument& error) {
     EXPECT_EQ(std::string(error.what())
                   .find("no network 'vgg', expected one of resnet50, resnet152, densenet201, inceptionv4, nano-conv, "
+                        "resnet101, "
                         "llama2-7b"),
               0U)
         << error.what();

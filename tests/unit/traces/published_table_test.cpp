@@ -77,6 +77,10 @@ TEST(PublishedTable, ReadsDifferencesOfRunsAndSumsOfValues) {
   EXPECT_EQ(rows[1].command_lines(), std::vector<std::string>{"run"});
   ASSERT_EQ(rows[1].terms().size(), 1U);
   EXPECT_EQ(rows[1].terms()[0].path, "a.b");
+  const auto ratio = rows_of("s,p,run --x over run,a.b,1,,-,src\n");
+  EXPECT_EQ(ratio[0].command_lines(), (std::vector<std::string>{"run --x", "run"}));
+  EXPECT_TRUE(ratio[0].is_ratio());
+  EXPECT_FALSE(rows[0].is_ratio());
 }
 
 TEST(PublishedTable, ReadsRatiosOfRuns) {

@@ -58,6 +58,7 @@ class FlowsJob final : public Job {
 
   /// It has no collectives.
   [[nodiscard]] bool follows_algorithm() const override { return false; }
+  [[nodiscard]] bool takes_others() const override { return true; }
   void build(Share& share) override {
     share_ = &share;
     flows_ = std::make_unique<schedules::Flows>(share.ranks(), config_, seed_);
