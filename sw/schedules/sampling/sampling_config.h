@@ -26,7 +26,8 @@ struct SampledGraph {
     visit("edges", edges, "Entries of all lists of neighbours; an edge in both directions counts twice",
           Range{1, 100'000'000'000'000});
     visit("training", training, "Nodes that an epoch trains on", Range{1, 1'000'000'000'000});
-    visit("spread", spread, "Variance of the logarithm of a node's number of neighbours, which is taken as log-normal");
+    visit("spread", spread, "Variance of the logarithm of a node's number of neighbours, which is taken as log-normal",
+          Range{0, 10});
     visit("features", features, "Features of a node, in 16 bits", Range{1, 1 << 20});
     visit("classes", classes, "Classes that nodes are told apart in", Range{2, 1 << 20});
   }
