@@ -5,7 +5,7 @@
 #include <cmath>
 #include <utility>
 
-#include "sw/collectives/compressed/all_reduce.h"
+#include "sw/collectives/compressed/collectives.h"
 #include "sw/firmware/contents.h"
 #include "sw/schedules/kernel_work.h"
 #include "sw/schedules/step_ends.h"
@@ -19,6 +19,7 @@ namespace {
 
 constexpr std::int64_t kFloats = 4;
 constexpr std::int64_t kIndexBytes = 8;  // of a row
+constexpr collectives::Carries kPerceptronGradients{ElementType::kFp32, compression::Traffic::kGradients};
 constexpr std::uint64_t kKernelsEnded = 1;
 constexpr std::uint64_t kGradientsSummed = 2;
 
@@ -193,7 +194,7 @@ Task Recommender::sum_gradients(Member& member) {
   const auto bytes = static_cast<std::uint64_t>(shape_.parameters * kFloats);
   for (int step = 0; step < shape_.config.steps; ++step) {
     co_await member.asked->reach(static_cast<std::uint64_t>(step) + 1);
-    co_await sums_->all_reduce(member.index, member.gradients, bytes, ElementType::kFp32);
+    co_await sums_->all_reduce(member.index, member.gradients, bytes, ElementType::kFp32, kPerceptronGradients);
     member.events->signal(kGradientsSummed);
   }
 }
@@ -292,8 +293,10 @@ std::vector<Time> Recommender::step_ends() const {
 }
 
 std::uint64_t Recommender::gradient_bytes() const {
-  const collectives::CompressedAllReduce* compressed = sums_->compressed();
-  if (compressed == nullptr) return static_cast<std::uint64_t>(shape_.parameters * kFloats);
+  const auto bytes = static_cast<std::uint64_t>(shape_.parameters * kFloats);
+  const collectives::CompressedCollectives* compressed =
+      sums_->compressed(dimensions::Operation::kAllReduce, kPerceptronGradients, bytes);
+  if (compressed == nullptr) return bytes;
   return compressed->sent(0) / losses_.size();
 }
 
