@@ -61,7 +61,7 @@ TEST(PublishedTable, ReadsRatiosOfRuns) {
   const auto rows = rows_of("s,p,run --a over run --b,tokens_per_s,1.2,,1%,src\n");
   EXPECT_TRUE(rows[0].is_ratio());
   EXPECT_EQ(rows[0].command_lines(), (std::vector<std::string>{"run --a", "run --b"}));
-  EXPECT_FALSE(rows_of("s,p,run,tokens_per_s,1.2,,1%,src\n")[0].is_ratio());
+  EXPECT_FALSE(rows_of("s,p,run --x less run,a.b,1,us,-,src\n")[0].is_ratio());
   EXPECT_EQ(error_of("s,p,a over b over c,m,1,,1%,src\n"),
             "p.csv:2: column 'arguments': expected a command, or one less or over another, got 'a over b over c'");
   EXPECT_EQ(error_of("s,p,a over b,time_us,1,us,1%,src\n"),
@@ -77,17 +77,6 @@ TEST(PublishedTable, ReadsDifferencesOfRunsAndSumsOfValues) {
   EXPECT_EQ(rows[1].command_lines(), std::vector<std::string>{"run"});
   ASSERT_EQ(rows[1].terms().size(), 1U);
   EXPECT_EQ(rows[1].terms()[0].path, "a.b");
-  const auto ratio = rows_of("s,p,run --x over run,a.b,1,,-,src\n");
-  EXPECT_EQ(ratio[0].command_lines(), (std::vector<std::string>{"run --x", "run"}));
-  EXPECT_TRUE(ratio[0].is_ratio());
-  EXPECT_FALSE(rows[0].is_ratio());
-}
-
-TEST(PublishedTable, ReadsRatiosOfRuns) {
-  const auto rows = rows_of("s,p,run --x over run,a.b,2,,-,src\ns,p,run --x less run,a.b,1,us,-,src\n");
-  EXPECT_TRUE(rows[0].is_ratio());
-  EXPECT_EQ(rows[0].command_lines(), (std::vector<std::string>{"run --x", "run"}));
-  EXPECT_FALSE(rows[1].is_ratio());
 }
 
 TEST(PublishedTable, ReadsTermsThatAreTakenOffAndValues) {
