@@ -115,7 +115,9 @@ bool is_of(ResultKind kind, const Beginning& file) {
       return traces::is_json(file.guess.kind) && is_patch(file.text);
     case ResultKind::kPlatform:
       return has_members(file, {"name", "description"}) &&
-             text.find("\"description\": \"From ASTRA-sim: ") != std::string_view::npos;
+             (text.find("\"description\": \"From ASTRA-sim: ") != std::string_view::npos ||
+              text.find("\"description\": \"From lstopo: ") != std::string_view::npos ||
+              text.find("\"description\": \"From InfraGraph: ") != std::string_view::npos);
     case ResultKind::kTrace:
       return file.guess.kind == FileKind::kChakra || file.guess.kind == FileKind::kChakraJson ||
              file.guess.kind == FileKind::kChakraJsonizer;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// weft import: other simulators' inputs become platforms.
+// weft import astra-sim: ASTRA-sim's inputs become a platform.
+#include "platforms/commands/import/import.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,7 +14,6 @@
 #include "hw/fabric/topology/topology.h"
 #include "platforms/cli/output.h"
 #include "platforms/cli/result_files.h"
-#include "platforms/commands/command.h"
 #include "platforms/config/choices.h"
 #include "platforms/config/field_visitor.h"
 #include "platforms/config/text.h"
@@ -339,12 +340,10 @@ int run(const ImportOptions& options) {
 
 }  // namespace
 
-Command import_command(const Arguments& parent) {
+Command import_astra_sim(const Arguments& parent) {
   auto options = std::make_shared<ImportOptions>();
-  const Arguments app = parent.add_subcommand("import", "Makes a platform from another simulator's inputs");
-  app.require_subcommand(1, 1);
   const Arguments astra =
-      app.add_subcommand("astra-sim", "ASTRA-sim's network, system, memory and group files, and traces");
+      parent.add_subcommand("astra-sim", "ASTRA-sim's network, system, memory and group files, and traces");
   astra.add_option("--network", options->network, "network.yml, or a logical topology of ns-3 (logical-dims)")
       .type_name("FILE")
       .required();
@@ -376,7 +375,7 @@ Command import_command(const Arguments& parent) {
   astra.add_option("--num-queues-per-dim", options->queues, "Queues that share a dimension's active chunks")
       .check(Within(1, 255));
   astra.add_option("--out", options->out, "Platform to write").type_name("FILE").required();
-  return {app, [options] { return run(*options); }};
+  return {astra, [options] { return run(*options); }};
 }
 
 }  // namespace weft::platforms

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/import/described/parts.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cmath>
+#include <utility>
+
+#include "hw/core/quantity.h"
+#include "platforms/config/input_error.h"
+#include "platforms/config/text.h"
+
+namespace weft::platforms::described {
+namespace {
+
+using nlohmann::ordered_json;
+
+/// Numbers of PCI devices, as pci.ids has them.
+struct PciPart {
+  std::string_view id;
+  std::string_view part;
+};
+constexpr auto kPciAccelerators = std::to_array<PciPart>({
+    {"10de:1db1", "v100-sxm2"},
+    {"10de:1db5", "v100-sxm2"},
+    {"10de:1e04", "rtx-2080-ti"},
+    {"10de:1e07", "rtx-2080-ti"},
+    {"10de:20b2", "a100-80g"},
+    {"10de:2330", "h100-sxm"},
+    {"10de:2335", "h200-sxm"},
+    {"10de:233b", "h200-nvl"},
+    {"10de:2901", "b200-sxm"},
+    {"10de:2941", "gb200"},
+    {"10de:3182", "b300-sxm"},
+    {"10de:31c2", "gb300"},
+    {"1002:74a1", "mi300x"},
+    {"1002:74a5", "mi325x"},
+    {"1002:75a3", "mi355x"},
+});
+constexpr auto kPciNics = std::to_array<PciPart>({
+    {"15b3:1003", "connectx-3"},
+    {"15b3:101b", "connectx-6"},
+    {"15b3:1021", "connectx-7"},
+    {"15b3:1023", "connectx-8"},
+    {"15b3:a2dc", "bluefield-3"},
+});
+
+/// Words that a name has all of, in the order in which they are tried. No part: a product that another line would take
+/// for one of the catalogue.
+struct NamedPart {
+  std::array<std::string_view, 3> words;
+  std::string_view part;
+};
+constexpr auto kNamedAccelerators = std::to_array<NamedPart>({
+    {{"h200", "nvl"}, "h200-nvl"},
+    {{"h200"}, "h200-sxm"},
+    {{"h100", "sxm"}, "h100-sxm"},
+    {{"h100 80gb hbm3"}, "h100-sxm"},
+    {{"a100", "sxm", "80"}, "a100-80g"},
+    {{"v100", "sxm2"}, "v100-sxm2"},
+    {{"2080 ti"}, "rtx-2080-ti"},
+    {{"gb200"}, "gb200"},
+    {{"gb300"}, "gb300"},
+    {{"b200"}, "b200-sxm"},
+    {{"b300"}, "b300-sxm"},
+    {{"mi300x"}, "mi300x"},
+    {{"mi325x"}, "mi325x"},
+    {{"mi355x"}, "mi355x"},
+    {{"tpu", "v3"}, "tpu-v3"},
+    {{"tpu", "v4"}, "tpu-v4"},
+    {{"tpu", "v5p"}, "tpu-v5p"},
+    {{"tpu", "v6e"}, "tpu-v6e"},
+    {{"ironwood"}, "tpu-v7"},
+    {{"trainium2"}, "trainium-2"},
+    {{"trainium 2"}, "trainium-2"},
+});
+constexpr auto kNamedNics = std::to_array<NamedPart>({
+    {{"connectx-6", "dx"}, ""},
+    {{"connectx-6", "lx"}, ""},
+    {{"connectx-3 pro"}, ""},
+    {{"bluefield-3"}, "bluefield-3"},
+    {{"bluefield-4"}, "bluefield-4"},
+    {{"connectx-3"}, "connectx-3"},
+    {{"connectx-6"}, "connectx-6"},
+    {{"connectx-7"}, "connectx-7"},
+    {{"connectx-8"}, "connectx-8"},
+    {{"thor ultra"}, "thor-ultra"},
+});
+
+struct LinkSwitch {
+  std::string_view link;
+  std::string_view switches;
+  int radix;
+};
+constexpr auto kLinkSwitches = std::to_array<LinkSwitch>({
+    {"fdr-56g", "sx6036", 36},
+    {"hdr-200g", "quantum", 40},
+    {"ndr-400g", "quantum-2", 64},
+    {"xdr-800g", "quantum-x800", 144},
+    {"ethernet-400g", "spectrum-4", 128},
+    {"ethernet-800g", "spectrum-4", 64},
+});
+
+struct NicLinks {
+  std::string_view nic;
+  std::string_view infiniband;
+  std::string_view ethernet;
+};
+constexpr auto kNicLinks = std::to_array<NicLinks>({
+    {"connectx-3", "fdr-56g", ""},
+    {"connectx-6", "hdr-200g", ""},
+    {"connectx-7", "ndr-400g", "ethernet-400g"},
+    {"bluefield-3", "ndr-400g", "ethernet-400g"},
+    {"connectx-8", "xdr-800g", "ethernet-800g"},
+    {"bluefield-4", "xdr-800g", "ethernet-800g"},
+    {"thor-ultra", "", "ethernet-800g"},
+});
+
+constexpr auto kScaleUps = std::to_array<PciPart>({
+    {"a100-80g", "nvswitch-a100"},
+    {"h100-sxm", "nvswitch-h100"},
+    {"h100-sxm-500w", "nvswitch-h100"},
+    {"h200-sxm", "nvswitch-h100"},
+    {"b200-sxm", "nvswitch-b200"},
+    {"b300-sxm", "nvswitch-b200"},
+    {"gb200", "nvswitch-nvl72"},
+    {"gb300", "nvswitch-nvl72"},
+});
+
+template <std::size_t N>
+std::string part_of(const std::array<PciPart, N>& table, std::string_view id) {
+  const auto found = std::find_if(table.begin(), table.end(), [&](const PciPart& each) { return each.id == id; });
+  return found == table.end() ? "" : std::string(found->part);
+}
+
+template <std::size_t N>
+std::string part_of(const std::array<NamedPart, N>& table, std::string_view name) {
+  std::string lower(name);
+  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  const auto found = std::find_if(table.begin(), table.end(), [&](const NamedPart& each) {
+    return std::all_of(each.words.begin(), each.words.end(),
+                       [&](std::string_view word) { return lower.find(word) != std::string::npos; });
+  });
+  return found == table.end() ? "" : std::string(found->part);
+}
+
+void expect_part(Catalogue& catalogue, const std::string& option, const std::string& kind, const std::string& name) {
+  if (name.empty()) return;
+  const Part* part = catalogue.find(name);
+  if (part != nullptr && part->kind == kind) return;
+  throw UsageError(option + ": expected a part of kind " + kind + " (" + join(catalogue.names(kind), ", ") + "), got " +
+                   in_quotes(name));
+}
+
+}  // namespace
+
+void expect_parts(Catalogue& catalogue, const PartOptions& options) {
+  expect_part(catalogue, "--accelerator", "accelerator", options.accelerator);
+  expect_part(catalogue, "--nic", "nic", options.nic);
+  expect_part(catalogue, "--network", "link", options.network);
+  expect_part(catalogue, "--scale-up", "scale_up", options.scale_up);
+}
+
+std::string choice_of(Catalogue& catalogue, const std::string& option, const std::string& kind) {
+  return option + " PART with one of " + join(catalogue.names(kind), ", ");
+}
+
+std::string accelerator_of_pci(std::string_view id) {
+  return part_of(kPciAccelerators, id);
+}
+std::string nic_of_pci(std::string_view id) {
+  return part_of(kPciNics, id);
+}
+std::string accelerator_of_name(std::string_view text) {
+  return part_of(kNamedAccelerators, text);
+}
+std::string nic_of_name(std::string_view text) {
+  return part_of(kNamedNics, text);
+}
+std::string usual_scale_up(std::string_view accelerator) {
+  return part_of(kScaleUps, accelerator);
+}
+
+std::optional<NetworkParts> usual_network(std::string_view nic, bool is_ethernet) {
+  for (const NicLinks& each : kNicLinks) {
+    if (each.nic != nic) continue;
+    const std::string_view link = is_ethernet ? each.ethernet : each.infiniband;
+    if (!link.empty()) return network_of_link(link);
+  }
+  return std::nullopt;
+}
+
+NetworkParts network_of_link(std::string_view link) {
+  NetworkParts parts{std::string(link), "", 64, link.starts_with("ethernet")};
+  for (const LinkSwitch& each : kLinkSwitches) {
+    if (each.link != link) continue;
+    parts.switches = each.switches;
+    parts.radix = each.radix;
+  }
+  return parts;
+}
+
+std::string rate_text(double gigabytes_per_second) {
+  return to_text(Rate(std::llround(gigabytes_per_second * 8e3) * 1'000'000));
+}
+
+ordered_json fabric_of_parts(Catalogue& catalogue, const NetworkParts& network, double share) {
+  ordered_json link = {{"part", network.link}, {"buffer", "256KiB"}};
+  if (share != 1) {
+    const Part* part = catalogue.find(network.link);
+    const std::string rate = part->fields->value("rate", "400Gbps");
+    link["rate"] = rate_text(static_cast<double>(parse_rate(rate).count()) / 8e9 * share);
+  }
+  if (network.is_ethernet) link["flow_control"] = "pfc";
+  ordered_json fabric = {{"link", link}};
+  if (!network.switches.empty()) fabric["switch"] = network.switches;
+  fabric["segment"] = "4KiB";
+  return fabric;
+}
+
+ordered_json scale_up_of(const std::string& part, std::optional<double> gigabytes_per_second) {
+  ordered_json link = {{"buffer", "256KiB"}};
+  if (gigabytes_per_second) link["rate"] = rate_text(*gigabytes_per_second);
+  ordered_json scale_up = {{"fabric", {{"segment", "4KiB"}, {"link", link}}}};
+  if (!part.empty()) scale_up["part"] = part;
+  return scale_up;
+}
+
+}  // namespace weft::platforms::described

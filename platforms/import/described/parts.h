@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "platforms/config/catalogue.h"
+
+/// Machines from descriptions of hardware: what lstopo sees of a host, and InfraGraph's graphs of devices.
+namespace weft::platforms::described {
+
+/// A machine, what was read of it, and what the description does not say or a machine of Weft does not have.
+struct Described {
+  nlohmann::ordered_json platform;  ///< without a workload
+  std::vector<std::string> facts;
+  std::vector<std::string> remarks;
+};
+
+/// Parts that the command line names; empty: as the description says.
+struct PartOptions {
+  std::string accelerator;
+  std::string nic;
+  std::string network;  ///< a link
+  std::string scale_up;
+};
+
+/// Throws UsageError, which lists the parts there are, if an option names none of its kind.
+void expect_parts(Catalogue& catalogue, const PartOptions& options);
+
+/// ", with --accelerator PART one of a100-80g, ...", of all parts of a kind.
+std::string choice_of(Catalogue& catalogue, const std::string& option, const std::string& kind);
+
+/// The part of a product, by "vendor:device" of PCI. Empty if the catalogue has none.
+std::string accelerator_of_pci(std::string_view id);
+std::string nic_of_pci(std::string_view id);
+/// The same, by what drivers, tables of PCI devices and people call it: "NVIDIA H100 80GB HBM3".
+std::string accelerator_of_name(std::string_view text);
+std::string nic_of_name(std::string_view text);
+
+/// What joins accelerators of this part in its maker's usual machine. Empty if the catalogue has none.
+std::string usual_scale_up(std::string_view accelerator);
+
+/// Links of a network, and the switches that are made for them.
+struct NetworkParts {
+  std::string link;
+  std::string switches;  ///< empty: Weft's default
+  int radix = 64;
+  bool is_ethernet = false;
+};
+/// Of the ports of a NIC; nothing if the part is not known.
+std::optional<NetworkParts> usual_network(std::string_view nic, bool is_ethernet);
+/// Of a link by its part's name.
+NetworkParts network_of_link(std::string_view link);
+
+/// "400Gbps" of a rate in gigabytes a second.
+std::string rate_text(double gigabytes_per_second);
+
+/// `fabric`, without its topology. `share`: of a link's rate that an accelerator has, 1 if it has a NIC of its own.
+nlohmann::ordered_json fabric_of_parts(Catalogue& catalogue, const NetworkParts& network, double share);
+/// `scale_up` of a part, or without one, with links of such a rate or those of the part.
+nlohmann::ordered_json scale_up_of(const std::string& part, std::optional<double> gigabytes_per_second);
+
+}  // namespace weft::platforms::described
