@@ -154,6 +154,32 @@ TEST_F(ImportLstopo, LinksWithoutSwitchesJoinAllPairs) {
   EXPECT_EQ(sum.code, 0) << sum.err;
 }
 
+TEST_F(ImportLstopo, NicsOnEthernetHaveItsLinks) {
+  Board board;
+  board.nic = "0200 [15b3:1021] [15b3:0041] 00";
+  ASSERT_EQ(import(board, "--nodes 2").code, 0);
+  const json fabric = platform()["fabric"];
+  EXPECT_EQ(fabric["link"], json({{"part", "ethernet-400g"}, {"buffer", "256KiB"}, {"flow_control", "pfc"}}));
+  EXPECT_EQ(fabric["switch"], "spectrum-4");
+  const Ran sum = weft("collective p.json --op all_reduce --bytes 64KiB --data");
+  EXPECT_EQ(sum.code, 0) << sum.err;
+}
+
+TEST_F(ImportLstopo, PartsOfOnesOwnLieBesideThePlatform) {
+  Board board;
+  board.nics = 1;
+  write("work/my-link.json",
+        R"({"kind": "link", "source": "mine", "fields": {"part": "ndr-400g", "rate": "100Gbps"}})");
+  write("work/my-like.json", R"({"kind": "link", "source": "mine", "fields": {"part": "my-link"}})");
+  const Ran made = import(board, "--network my-like");
+  ASSERT_EQ(made.code, 0) << made.err;
+  EXPECT_EQ(platform()["fabric"]["link"], json({{"part", "my-like"}, {"buffer", "256KiB"}, {"rate", "50Gbps"}}));
+  EXPECT_EQ(import(board, "--network my-like").code, 0);
+  const Ran refused = import(board, "--network my-links");
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_NE(refused.err.find("--network: expected a part of kind link ("), std::string::npos) << refused.err;
+}
+
 TEST_F(ImportLstopo, WhatIsNotInTheFileIsReported) {
   Board board;
   expect_warning(board, "", "no links between accelerators are in it: scale_up is a switch with the rate of their PCI");
