@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "hw/fabric/topology/topology.h"
 #include "platforms/cli/output.h"
 #include "platforms/cli/result_files.h"
 #include "platforms/commands/import/import.h"
@@ -42,6 +43,7 @@ void check_described(const ordered_json& platform, const DescribedOptions& optio
   }
   try {
     check_machine(machine);
+    static_cast<void>(fabric::Topology::build(machine.fabric, machine.accelerators, "fabric"));
   } catch (const ConfigError& error) {
     fail(document.explain(error).what());
   }

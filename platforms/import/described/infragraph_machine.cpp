@@ -308,11 +308,14 @@ class GraphMachine {
     const std::size_t most_points = (points.size() + xpus.size() - 1) / xpus.size();
     const std::size_t most_xpus = (xpus.size() + points.size() - 1) / points.size();
     std::map<std::size_t, std::size_t> used;
-    for (const Way& way : all) {
-      std::vector<std::size_t>& mine = ways[way.xpu];
-      if (mine.size() >= most_points || used[way.point] >= most_xpus) continue;
-      mine.push_back(way.point);
-      ++used[way.point];
+    // In rounds, so that nobody has two before each has one.
+    for (std::size_t round = 1; round <= std::max(most_points, most_xpus); ++round) {
+      for (const Way& way : all) {
+        std::vector<std::size_t>& mine = ways[way.xpu];
+        if (mine.size() >= std::min(round, most_points) || used[way.point] >= std::min(round, most_xpus)) continue;
+        mine.push_back(way.point);
+        ++used[way.point];
+      }
     }
     return ways;
   }
@@ -341,6 +344,12 @@ class GraphMachine {
       if (xpus_[i].empty()) continue;
       if (points[i].empty()) {
         throw InputError(file_, "edges", "an edge from " + graph_.instances[i].name + " to the network", "none");
+      }
+      constexpr std::size_t kMostPairs = 1 << 22;
+      if (points[i].size() * xpus_[i].size() > kMostPairs) {
+        throw InputError(file_, "instances " + graph_.instances[i].name,
+                         "at most " + std::to_string(kMostPairs) + " pairs of an accelerator and a way out of it",
+                         std::to_string(points[i].size() * xpus_[i].size()));
       }
       for (const auto& [xpu, mine] : ways_out(points[i], xpus_[i])) {
         const std::string end = "end" + std::to_string(number[xpu]);
@@ -408,6 +417,7 @@ class GraphMachine {
       ++wires[place->second].second;
     }
     ordered_json edges = own_edges_;
+    expect_ways(wires);
     const ordered_json usual = link_of_wire(graph_.links[wires.front().first.link]);
     for (const auto& [wire, links] : wires) {
       ordered_json edge = {{"between", wire.from + " - " + wire.to}};
@@ -427,6 +437,27 @@ class GraphMachine {
              options_.network.empty() ? "Weft's default" : "that of " + options_.network);
     remark("switches have {}: InfraGraph says nothing of their latency and queues",
            switches.empty() ? "Weft's defaults" : "those of " + switches);
+  }
+
+  /// From the first accelerator to all others, by the names that edges have.
+  void expect_ways(const std::vector<std::pair<Wired, int>>& wires) const {
+    std::map<std::string, std::size_t> numbers;
+    const auto number = [&](const std::string& name) { return numbers.emplace(name, numbers.size()).first->second; };
+    Groups groups(2 * (wires.size() + ends_.size()));
+    for (const auto& [wire, links] : wires) groups.join(number(wire.from), number(wire.to));
+    for (const ordered_json& edge : own_edges_) {
+      const auto between = edge["between"].get<std::string>();
+      const std::size_t dash = between.find(" - ");
+      groups.join(number(between.substr(0, dash)), number(between.substr(dash + 3)));
+    }
+    const std::size_t first = groups.of(number("end0"));
+    for (std::size_t i = 1; i < ends_.size(); ++i) {
+      if (groups.of(number("end" + std::to_string(i))) == first) continue;
+      throw InputError(
+          file_, "edges",
+          "a way from " + graph_.nodes[ends_.front()].name + " to " + graph_.nodes[ends_[i]].name + " over instances",
+          "none");
+    }
   }
 
   const Infrastructure& graph_;

@@ -123,6 +123,21 @@ TEST_F(ImportInfragraph, AcceleratorsCanShareALinkOrHaveSeveral) {
   EXPECT_EQ(sum.code, 0) << sum.err;
 }
 
+TEST_F(ImportInfragraph, NobodyHasTwoWaysOutBeforeEachHasOne) {
+  json graph = pair();
+  graph["devices"][0]["components"][0]["count"] = 4;
+  graph["devices"][0]["components"][1]["count"] = 5;
+  graph["devices"][1]["components"][0]["count"] = 10;
+  graph["edges"] = {wire("host", "nic", "sw", "port", "eth")};
+  const Ran made = import(graph);
+  ASSERT_EQ(made.code, 0) << made.err;
+  const json edges = platform()["fabric"]["edges"];
+  ASSERT_EQ(edges.size(), 10U);
+  EXPECT_EQ(edges[0]["between"], "end0 - host_0_gpu_0");
+  EXPECT_EQ(edges[1]["between"], "end4 - host_1_gpu_0");
+  EXPECT_NE(std::find(edges.begin(), edges.end(), json("end3 - sw_0")), edges.end()) << edges;
+}
+
 TEST_F(ImportInfragraph, SwitchesOutsideOfHostsCanJoinAccelerators) {
   json graph = pair();
   graph["devices"][0]["edges"].erase(4);
@@ -231,6 +246,10 @@ TEST_F(ImportInfragraph, RefusesWhatIsNoInfraGraph) {
   expect_refused_of(changed("/edges/0/ep1/instance", "host[0]"),
                     {"edges: expected an edge from host.1 to the network"});
   json graph = pair();
+  graph["instances"][1]["count"] = 2;
+  graph["edges"] = {wire("host[0]", "nic", "sw[0]", "port", "eth"), wire("host[1]", "nic", "sw[1]", "port", "eth")};
+  expect_refused_of(graph, {"graph.json: edges: expected a way from host.0.gpu.0 to host.1.gpu.0 over instances"});
+  graph = pair();
   graph["devices"][0]["components"].erase(0);
   graph["devices"][0]["edges"] = json::array();
   expect_refused_of(graph, {"instances: expected a device with a component of kind xpu"});
