@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "hw/fabric/topology/topology.h"
 #include "platforms/cli/output.h"
 #include "platforms/cli/result_files.h"
 #include "platforms/commands/import/import.h"
@@ -33,7 +34,7 @@ void check_described(const ordered_json& platform, const DescribedOptions& optio
   const auto fail = [&](const std::string& what) {
     throw UsageError("what " + options.file + " gives is no machine of Weft: " + what);
   };
-  Document document = Document::from_text(platform.dump(), options.out);
+  Document document = Document::from_text(platform.dump(), options.out, {}, described::catalogue_of(options.parts));
   MachineConfig machine;
   try {
     document.root().read(machine);
@@ -42,21 +43,20 @@ void check_described(const ordered_json& platform, const DescribedOptions& optio
   }
   try {
     check_machine(machine);
+    static_cast<void>(fabric::Topology::build(machine.fabric, machine.accelerators, "fabric"));
   } catch (const ConfigError& error) {
     fail(document.explain(error).what());
   }
 }
 
 template <typename Describe>
-int write_described(const DescribedOptions& options, const std::string& origin, const Describe& describe) {
+int write_described(DescribedOptions& options, const std::string& origin, const Describe& describe) {
   ResultFiles files;
   files.spare(options.file);
   const fs::path file = files.file("--out", options.out, ResultKind::kPlatform);
-  Catalogue catalogue;
-  // Own parts lie beside the platform that names them.
-  catalogue.search_first(fs::absolute(options.out).parent_path());
-  described::expect_parts(catalogue, options.parts);
-  described::Described made = describe(catalogue);
+  options.parts.beside = options.out;
+  described::expect_parts(options.parts);
+  described::Described made = describe();
   ordered_json platform = {{"name", fs::path(options.out).stem().string()},
                            {"description", "From " + origin + ": " + fs::path(options.file).filename().string()}};
   platform.update(made.platform);
@@ -89,9 +89,9 @@ Command import_lstopo(const Arguments& parent) {
   app.add_option("--nodes", options->nodes, "Hosts of this kind").shows_default().check(Within(1, 65536));
   add_options(app, options);
   return {app, [options] {
-            return write_described(*options, "lstopo", [&](Catalogue& catalogue) {
+            return write_described(*options, "lstopo", [&] {
               return described::machine_of_host(described::read_lstopo(options->file), options->file, options->nodes,
-                                                options->parts, catalogue);
+                                                options->parts);
             });
           }};
 }
@@ -102,9 +102,9 @@ Command import_infragraph(const Arguments& parent) {
   app.add_option("FILE", options->file, "The description, in YAML or JSON").type_name("FILE").required();
   add_options(app, options);
   return {app, [options] {
-            return write_described(*options, "InfraGraph", [&](Catalogue& catalogue) {
+            return write_described(*options, "InfraGraph", [&] {
               return described::machine_of_graph(described::read_infragraph(options->file), options->file,
-                                                 options->parts, catalogue);
+                                                 options->parts);
             });
           }};
 }

@@ -101,8 +101,8 @@ std::optional<Lanes> lanes_of(double gigabytes_per_second) {
 
 class HostMachine {
  public:
-  HostMachine(const Host& host, std::string file, int nodes, const PartOptions& options, Catalogue& catalogue)
-      : host_(host), file_(std::move(file)), nodes_(nodes), options_(options), catalogue_(catalogue) {}
+  HostMachine(const Host& host, std::string file, int nodes, const PartOptions& options)
+      : host_(host), file_(std::move(file)), nodes_(nodes), options_(options) {}
 
   Described build() {
     choose_accelerators();
@@ -149,7 +149,7 @@ class HostMachine {
     if (known.empty() && !options_.accelerator.empty()) known = kinds;
     if (known.empty()) {
       throw InputError(file_, "PCIDev " + kinds.front().front()->bus,
-                       "an accelerator of the catalogue, or " + choice_of(catalogue_, "--accelerator", "accelerator"),
+                       "an accelerator of the catalogue, or " + choice_of("--accelerator", "accelerator"),
                        shown(*kinds.front().front()));
     }
     if (known.size() > 1) {
@@ -175,11 +175,8 @@ class HostMachine {
   void compare_memory() {
     const double memory = accelerators_.front()->memory;
     if (memory == 0) return;
-    const Part* part = catalogue_.find(accelerator_);
-    if (!part->fields->contains("hbm") || !(*part->fields)["hbm"].is_string()) return;
-    const Part* hbm = catalogue_.find((*part->fields)["hbm"].get<std::string>());
-    if (hbm == nullptr || !hbm->fields->contains("capacity")) return;
-    const auto capacity = static_cast<double>(parse_bytes((*hbm->fields)["capacity"].get<std::string>()).count());
+    const double capacity = memory_of(accelerator_, options_);
+    if (capacity == 0) return;
     if (std::abs(memory / capacity - 1) < 0.1) return;
     remark("an accelerator has {:.1f} GB of memory; {} has {:.1f} GB, which the machine keeps", memory / 1e9,
            accelerator_, capacity / 1e9);
@@ -227,8 +224,7 @@ class HostMachine {
     nic_ = options_.nic.empty() ? known : options_.nic;
     fact("{} in a node: {}{}", counted(nics_.size(), "NIC"), shown(first), nic_.empty() ? "" : ", as " + nic_);
     if (nic_.empty())
-      remark("{} is no NIC of the catalogue, and nic has Weft's defaults; {}", shown(first),
-             choice_of(catalogue_, "--nic", "nic"));
+      remark("{} is no NIC of the catalogue, and nic has Weft's defaults; {}", shown(first), choice_of("--nic", "nic"));
     ordered_json nic = ordered_json::object();
     if (!nic_.empty()) nic["part"] = nic_;
     const double rate = first.gigabytes_per_second;
@@ -263,8 +259,8 @@ class HostMachine {
     if (!network) {
       if (nodes_ > 1) {
         throw InputError(file_, "",
-                         "a NIC whose links are known, or " + choice_of(catalogue_, "--network", "link") +
-                             ", for the network of " + counted(static_cast<std::size_t>(nodes_), "node"),
+                         "a NIC whose links are known, or " + choice_of("--network", "link") + ", for the network of " +
+                             counted(static_cast<std::size_t>(nodes_), "node"),
                          nics_.empty() ? "no NIC" : shown(*nics_.front()));
       }
       remark("links of the network are not known, and fabric has Weft's default; --network PART says otherwise");
@@ -284,7 +280,7 @@ class HostMachine {
              counted(nics_.size(), "NIC"), counted(accelerators_.size(), "accelerator"));
     }
     ordered_json fabric = {{"topology", "fat-tree"}, {"radix", network->radix}, {"hosts_per_leaf", network->radix / 2}};
-    fabric.update(fabric_of_parts(catalogue_, *network, share));
+    fabric.update(fabric_of_parts(*network, share, options_));
     made_.platform["fabric"] = fabric;
   }
 
@@ -365,10 +361,10 @@ class HostMachine {
     }
     const double pcie = accelerators_.front()->gigabytes_per_second;
     if (pcie == 0) {
-      throw InputError(file_, "PCIDev " + accelerators_.front()->bus + ".pci_link_speed",
-                       "a rate above 0, as no other link between accelerators is said, or " +
-                           choice_of(catalogue_, "--scale-up", "scale_up"),
-                       "");
+      throw InputError(
+          file_, "PCIDev " + accelerators_.front()->bus + ".pci_link_speed",
+          "a rate above 0, as no other link between accelerators is said, or " + choice_of("--scale-up", "scale_up"),
+          "");
     }
     scale_up = scale_up_of("", pcie);
     remark(
@@ -398,7 +394,6 @@ class HostMachine {
   std::string file_;
   int nodes_;
   const PartOptions& options_;
-  Catalogue& catalogue_;
   Described made_;
   Devices accelerators_;
   Devices nics_;
@@ -408,9 +403,8 @@ class HostMachine {
 
 }  // namespace
 
-Described machine_of_host(const Host& host, const std::string& file, int nodes, const PartOptions& options,
-                          Catalogue& catalogue) {
-  return HostMachine(host, file, nodes, options, catalogue).build();
+Described machine_of_host(const Host& host, const std::string& file, int nodes, const PartOptions& options) {
+  return HostMachine(host, file, nodes, options).build();
 }
 
 }  // namespace weft::platforms::described

@@ -57,7 +57,6 @@ Infrastructure read_infragraph(const std::filesystem::path& file);
 
 /// A machine whose accelerators are the components of kind xpu, and whose network has an edge for each between
 /// instances. Throws InputError for what no machine can be made of without an option.
-Described machine_of_graph(const Infrastructure& graph, const std::string& file, const PartOptions& options,
-                           Catalogue& catalogue);
+Described machine_of_graph(const Infrastructure& graph, const std::string& file, const PartOptions& options);
 
 }  // namespace weft::platforms::described

@@ -11,7 +11,6 @@
 #include <set>
 #include <utility>
 
-#include "hw/core/quantity.h"
 #include "platforms/config/input_error.h"
 #include "platforms/config/text.h"
 #include "platforms/import/described/infragraph.h"
@@ -46,8 +45,8 @@ struct Wired {
 
 class GraphMachine {
  public:
-  GraphMachine(const Infrastructure& graph, std::string file, const PartOptions& options, Catalogue& catalogue)
-      : graph_(graph), file_(std::move(file)), options_(options), catalogue_(catalogue) {}
+  GraphMachine(const Infrastructure& graph, std::string file, const PartOptions& options)
+      : graph_(graph), file_(std::move(file)), options_(options) {}
 
   Described build() {
     if (!graph_.without_meaning.empty()) remark("{} without effect", join(graph_.without_meaning, ", "));
@@ -101,10 +100,9 @@ class GraphMachine {
     const GraphNode& first = graph_.nodes[ends_.front()];
     accelerator_ = options_.accelerator.empty() ? accelerator_of_name(first.text) : options_.accelerator;
     if (accelerator_.empty()) {
-      throw InputError(
-          file_, first.name,
-          "an accelerator that its description names, or " + choice_of(catalogue_, "--accelerator", "accelerator"),
-          in_quotes(first.text));
+      throw InputError(file_, first.name,
+                       "an accelerator that its description names, or " + choice_of("--accelerator", "accelerator"),
+                       in_quotes(first.text));
     }
     if (options_.accelerator.empty()) {
       for (const std::size_t end : ends_) {
@@ -126,8 +124,7 @@ class GraphMachine {
     } else if (nic == graph_.nodes.end()) {
       remark("no component of kind nic is in a device with an xpu, and nic has Weft's defaults");
     } else {
-      remark("{} does not say which NIC it is, and nic has Weft's defaults; {}", nic->name,
-             choice_of(catalogue_, "--nic", "nic"));
+      remark("{} does not say which NIC it is, and nic has Weft's defaults; {}", nic->name, choice_of("--nic", "nic"));
     }
   }
 
@@ -158,8 +155,8 @@ class GraphMachine {
            graph_.instances[*gone.begin()].name, left.size() > 1 ? ", ..." : "");
   }
 
-  /// What joins accelerators beside their NICs: switches that have only accelerators for neighbours, or links between
-  /// two. With NICs, edges between instances that begin at accelerators do so, too.
+  /// What joins accelerators beside their NICs: switches whose links of one kind go to accelerators only, or links
+  /// between two. With NICs, edges between instances that begin at accelerators do so, too.
   void find_scale_up() {
     const bool has_nics = std::any_of(edges_.begin(), edges_.end(), [&](const GraphEdge& edge) {
       return (!is_xpu(edge.from) && !xpus_[instance_of(edge.from)].empty()) ||
@@ -183,10 +180,12 @@ class GraphMachine {
     }
     edges_ = std::move(rest);
     for (const GraphEdge& edge : graph_.inside) {
+      // A switch that a processor configures has other links to that.
       const auto serves = [&](std::size_t node) {
         return is_xpu(node) || (graph_.nodes[node].kind == "switch" &&
-                                std::all_of(neighbours_[node].begin(), neighbours_[node].end(),
-                                            [&](const auto& each) { return is_xpu(each.first); }));
+                                std::all_of(neighbours_[node].begin(), neighbours_[node].end(), [&](const auto& each) {
+                                  return is_xpu(each.first) || each.second != edge.link;
+                                }));
       };
       if ((is_xpu(edge.from) || is_xpu(edge.to)) && serves(edge.from) && serves(edge.to)) joining.push_back(edge);
     }
@@ -222,8 +221,28 @@ class GraphMachine {
     ends_.clear();
     for (const auto& members : ordered) ends_.insert(ends_.end(), members.begin(), members.end());
     if (per_node_ == 1) return;
+    remark_direct(joining);
     for (const auto& [node, rate] : rates) scale_up_ = scale_up_ == 0 ? rate : std::min(scale_up_, rate);
     fact("{} of {}, joined by links of their own", counted(ordered.size(), "node"), counted(per_node_, "accelerator"));
+  }
+
+  /// Accelerators with links to each other and no switch between may not have one to each other of their node.
+  void remark_direct(const std::vector<GraphEdge>& joining) {
+    std::map<std::size_t, std::set<std::size_t>> beside;
+    for (const GraphEdge& edge : joining) {
+      if (!is_xpu(edge.from) || !is_xpu(edge.to)) continue;
+      beside[edge.from].insert(edge.to);
+      beside[edge.to].insert(edge.from);
+    }
+    for (const auto& [xpu, others] : beside) {
+      if (others.size() + 1 == per_node_) continue;
+      remark(
+          "{} and other accelerators have links to some others only: scale_up is a switch with the rate of all links "
+          "of "
+          "one, and scale_up.fabric can say otherwise",
+          graph_.nodes[xpu].name);
+      return;
+    }
   }
 
   void add_scale_up() {
@@ -233,7 +252,7 @@ class GraphMachine {
     if (!rate && part.empty()) {
       throw InputError(file_, unrated_,
                        "a bandwidth in gigabits_per_second or gigabytes_per_second, as it joins accelerators, or " +
-                           choice_of(catalogue_, "--scale-up", "scale_up"),
+                           choice_of("--scale-up", "scale_up"),
                        "none");
     }
     if (!rate) remark("{} has no bandwidth: scale_up is {}", unrated_, part);
@@ -289,11 +308,14 @@ class GraphMachine {
     const std::size_t most_points = (points.size() + xpus.size() - 1) / xpus.size();
     const std::size_t most_xpus = (xpus.size() + points.size() - 1) / points.size();
     std::map<std::size_t, std::size_t> used;
-    for (const Way& way : all) {
-      std::vector<std::size_t>& mine = ways[way.xpu];
-      if (mine.size() >= most_points || used[way.point] >= most_xpus) continue;
-      mine.push_back(way.point);
-      ++used[way.point];
+    // In rounds, so that nobody has two before each has one.
+    for (std::size_t round = 1; round <= std::max(most_points, most_xpus); ++round) {
+      for (const Way& way : all) {
+        std::vector<std::size_t>& mine = ways[way.xpu];
+        if (mine.size() >= std::min(round, most_points) || used[way.point] >= std::min(round, most_xpus)) continue;
+        mine.push_back(way.point);
+        ++used[way.point];
+      }
     }
     return ways;
   }
@@ -323,6 +345,12 @@ class GraphMachine {
       if (points[i].empty()) {
         throw InputError(file_, "edges", "an edge from " + graph_.instances[i].name + " to the network", "none");
       }
+      constexpr std::size_t kMostPairs = 1 << 22;
+      if (points[i].size() * xpus_[i].size() > kMostPairs) {
+        throw InputError(file_, "instances " + graph_.instances[i].name,
+                         "at most " + std::to_string(kMostPairs) + " pairs of an accelerator and a way out of it",
+                         std::to_string(points[i].size() * xpus_[i].size()));
+      }
       for (const auto& [xpu, mine] : ways_out(points[i], xpus_[i])) {
         const std::string end = "end" + std::to_string(number[xpu]);
         const bool is_alone = points[i].size() >= xpus_[i].size();
@@ -342,9 +370,8 @@ class GraphMachine {
       }
     }
     if (with_switch > 0) {
-      remark("{} not one link of {} own to the network: a switch between has the others, and its latency",
-             with_switch == 1 ? "1 accelerator has" : std::to_string(with_switch) + " accelerators have",
-             with_switch == 1 ? "its" : "their");
+      remark("{} several links to the network, or a link that others share: a switch between has them, and its latency",
+             with_switch == 1 ? "1 accelerator has" : std::to_string(with_switch) + " accelerators have");
     }
     write_edges(name_of);
   }
@@ -352,13 +379,12 @@ class GraphMachine {
   double rate_of(const GraphLink& link) {
     if (link.gigabytes_per_second) return *link.gigabytes_per_second;
     if (options_.network.empty()) {
-      throw InputError(file_, link.path,
-                       "physical.bandwidth in gigabits_per_second or gigabytes_per_second, or " +
-                           choice_of(catalogue_, "--network", "link"),
-                       "none");
+      throw InputError(
+          file_, link.path,
+          "physical.bandwidth in gigabits_per_second or gigabytes_per_second, or " + choice_of("--network", "link"),
+          "none");
     }
-    const std::string rate = catalogue_.find(options_.network)->fields->value("rate", "400Gbps");
-    return static_cast<double>(parse_rate(rate).count()) / 8e9;
+    return link_rate(options_.network, options_);
   }
 
   ordered_json link_of_wire(const GraphLink& link) {
@@ -391,6 +417,7 @@ class GraphMachine {
       ++wires[place->second].second;
     }
     ordered_json edges = own_edges_;
+    expect_ways(wires);
     const ordered_json usual = link_of_wire(graph_.links[wires.front().first.link]);
     for (const auto& [wire, links] : wires) {
       ordered_json edge = {{"between", wire.from + " - " + wire.to}};
@@ -412,10 +439,30 @@ class GraphMachine {
            switches.empty() ? "Weft's defaults" : "those of " + switches);
   }
 
+  /// From the first accelerator to all others, by the names that edges have.
+  void expect_ways(const std::vector<std::pair<Wired, int>>& wires) const {
+    std::map<std::string, std::size_t> numbers;
+    const auto number = [&](const std::string& name) { return numbers.emplace(name, numbers.size()).first->second; };
+    Groups groups(2 * (wires.size() + ends_.size()));
+    for (const auto& [wire, links] : wires) groups.join(number(wire.from), number(wire.to));
+    for (const ordered_json& edge : own_edges_) {
+      const auto between = edge["between"].get<std::string>();
+      const std::size_t dash = between.find(" - ");
+      groups.join(number(between.substr(0, dash)), number(between.substr(dash + 3)));
+    }
+    const std::size_t first = groups.of(number("end0"));
+    for (std::size_t i = 1; i < ends_.size(); ++i) {
+      if (groups.of(number("end" + std::to_string(i))) == first) continue;
+      throw InputError(
+          file_, "edges",
+          "a way from " + graph_.nodes[ends_.front()].name + " to " + graph_.nodes[ends_[i]].name + " over instances",
+          "none");
+    }
+  }
+
   const Infrastructure& graph_;
   std::string file_;
   const PartOptions& options_;
-  Catalogue& catalogue_;
   Described made_;
   std::vector<std::vector<std::size_t>> xpus_;  ///< by instance
   std::vector<std::size_t> ends_;               ///< nodes that are accelerators, in the order of ranks
@@ -434,9 +481,8 @@ class GraphMachine {
 
 }  // namespace
 
-Described machine_of_graph(const Infrastructure& graph, const std::string& file, const PartOptions& options,
-                           Catalogue& catalogue) {
-  return GraphMachine(graph, file, options, catalogue).build();
+Described machine_of_graph(const Infrastructure& graph, const std::string& file, const PartOptions& options) {
+  return GraphMachine(graph, file, options).build();
 }
 
 }  // namespace weft::platforms::described

@@ -53,7 +53,6 @@ struct Host {
 Host read_lstopo(const std::filesystem::path& file);
 
 /// So many such hosts, joined by a network. Throws InputError for what no machine can be made of without an option.
-Described machine_of_host(const Host& host, const std::string& file, int nodes, const PartOptions& options,
-                          Catalogue& catalogue);
+Described machine_of_host(const Host& host, const std::string& file, int nodes, const PartOptions& options);
 
 }  // namespace weft::platforms::described

@@ -5,9 +5,11 @@
 #include <array>
 #include <cctype>
 #include <cmath>
+#include <filesystem>
 #include <utility>
 
 #include "hw/core/quantity.h"
+#include "platforms/config/document.h"
 #include "platforms/config/input_error.h"
 #include "platforms/config/text.h"
 
@@ -149,21 +151,33 @@ void expect_part(Catalogue& catalogue, const std::string& option, const std::str
   if (name.empty()) return;
   const Part* part = catalogue.find(name);
   if (part != nullptr && part->kind == kind) return;
-  throw UsageError(option + ": expected a part of kind " + kind + " (" + join(catalogue.names(kind), ", ") + "), got " +
-                   in_quotes(name));
+  throw UsageError(option + ": expected a part of kind " + kind + " (" + join(Catalogue().names(kind), ", ") +
+                   "), got " + in_quotes(name));
+}
+
+/// A platform with one part, whose fields are read with those of the part that it is derived from.
+Document document_of(const std::string& kind, const std::string& part, const PartOptions& options) {
+  return Document::from_text(ordered_json{{kind, part}}.dump(), options.beside, {}, catalogue_of(options));
 }
 
 }  // namespace
 
-void expect_parts(Catalogue& catalogue, const PartOptions& options) {
+Catalogue catalogue_of(const PartOptions& options) {
+  Catalogue catalogue;
+  catalogue.search_first(std::filesystem::absolute(options.beside).parent_path());
+  return catalogue;
+}
+
+void expect_parts(const PartOptions& options) {
+  Catalogue catalogue = catalogue_of(options);
   expect_part(catalogue, "--accelerator", "accelerator", options.accelerator);
   expect_part(catalogue, "--nic", "nic", options.nic);
   expect_part(catalogue, "--network", "link", options.network);
   expect_part(catalogue, "--scale-up", "scale_up", options.scale_up);
 }
 
-std::string choice_of(Catalogue& catalogue, const std::string& option, const std::string& kind) {
-  return option + " PART with one of " + join(catalogue.names(kind), ", ");
+std::string choice_of(const std::string& option, const std::string& kind) {
+  return option + " PART with one of " + join(Catalogue().names(kind), ", ");
 }
 
 std::string accelerator_of_pci(std::string_view id) {
@@ -202,16 +216,24 @@ NetworkParts network_of_link(std::string_view link) {
 }
 
 std::string rate_text(double gigabytes_per_second) {
-  return to_text(Rate(std::llround(gigabytes_per_second * 8e3) * 1'000'000));
+  return to_text(Rate(std::llround(std::min(gigabytes_per_second, 1e9) * 8e3) * 1'000'000));
 }
 
-ordered_json fabric_of_parts(Catalogue& catalogue, const NetworkParts& network, double share) {
+double link_rate(const std::string& part, const PartOptions& options) {
+  Document document = document_of("link", part, options);
+  const Node link = document.root().child("link").as_part("link");
+  return static_cast<double>(link.get("rate", Rate(400'000'000'000)).count()) / 8e9;
+}
+
+double memory_of(const std::string& part, const PartOptions& options) {
+  Document document = document_of("accelerator", part, options);
+  const Node hbm = document.root().child("accelerator").as_part("accelerator").child("hbm").as_part("hbm");
+  return static_cast<double>(hbm.get("capacity", Bytes(0)).count());
+}
+
+ordered_json fabric_of_parts(const NetworkParts& network, double share, const PartOptions& options) {
   ordered_json link = {{"part", network.link}, {"buffer", "256KiB"}};
-  if (share != 1) {
-    const Part* part = catalogue.find(network.link);
-    const std::string rate = part->fields->value("rate", "400Gbps");
-    link["rate"] = rate_text(static_cast<double>(parse_rate(rate).count()) / 8e9 * share);
-  }
+  if (share != 1) link["rate"] = rate_text(link_rate(network.link, options) * share);
   if (network.is_ethernet) link["flow_control"] = "pfc";
   ordered_json fabric = {{"link", link}};
   if (!network.switches.empty()) fabric["switch"] = network.switches;

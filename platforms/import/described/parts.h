@@ -25,13 +25,18 @@ struct PartOptions {
   std::string nic;
   std::string network;  ///< a link
   std::string scale_up;
+  std::string beside;  ///< the platform that will be written: own parts lie beside it
 };
 
-/// Throws UsageError, which lists the parts there are, if an option names none of its kind.
-void expect_parts(Catalogue& catalogue, const PartOptions& options);
+/// The catalogue, and own parts beside the platform.
+Catalogue catalogue_of(const PartOptions& options);
 
-/// ", with --accelerator PART one of a100-80g, ...", of all parts of a kind.
-std::string choice_of(Catalogue& catalogue, const std::string& option, const std::string& kind);
+/// Throws UsageError, which lists the parts there are, if an option names none of its kind.
+void expect_parts(const PartOptions& options);
+
+/// "--accelerator PART with one of a100-80g, ...", of all parts of a kind. A user's own that lie beside the platform
+/// are not among them: to list them is to read each file of that folder, the platform that is replaced among them.
+std::string choice_of(const std::string& option, const std::string& kind);
 
 /// The part of a product, by "vendor:device" of PCI. Empty if the catalogue has none.
 std::string accelerator_of_pci(std::string_view id);
@@ -58,8 +63,13 @@ NetworkParts network_of_link(std::string_view link);
 /// "400Gbps" of a rate in gigabytes a second.
 std::string rate_text(double gigabytes_per_second);
 
+/// Of a link's part, in gigabytes a second.
+double link_rate(const std::string& part, const PartOptions& options);
+/// Of an accelerator's part, in bytes; 0 if its memory says nothing.
+double memory_of(const std::string& part, const PartOptions& options);
+
 /// `fabric`, without its topology. `share`: of a link's rate that an accelerator has, 1 if it has a NIC of its own.
-nlohmann::ordered_json fabric_of_parts(Catalogue& catalogue, const NetworkParts& network, double share);
+nlohmann::ordered_json fabric_of_parts(const NetworkParts& network, double share, const PartOptions& options);
 /// `scale_up` of a part, or without one, with links of such a rate or those of the part.
 nlohmann::ordered_json scale_up_of(const std::string& part, std::optional<double> gigabytes_per_second);
 
