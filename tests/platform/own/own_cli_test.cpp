@@ -237,8 +237,9 @@ TEST_F(OwnCli, TheSchemaHasThem) {
   ASSERT_EQ(collectives["my_allgather"]["$ref"], "#/$defs/my_allgather");
   EXPECT_EQ(definitions["my_allgather"]["properties"]["window"]["maximum"], 1024);
   const json& workload = definitions["machine"]["properties"]["workload"];
-  EXPECT_EQ(workload["properties"]["kind"]["enum"], (json{"fsdp", "kfac", "transformer", "chakra", "flows",
-                                                          "graph-sampling", "edge-learning", "jobs", "my-steps"}));
+  EXPECT_EQ(workload["properties"]["kind"]["enum"],
+            (json{"fsdp", "kfac", "transformer", "chakra", "flows", "graph-sampling", "edge-learning", "pipeline",
+                  "recommender", "jobs", "my-steps"}));
   ASSERT_EQ(workload["allOf"].back()["then"]["$ref"], "#/$defs/workload.my-steps");
   const json& mine = definitions["workload.my-steps"];
   EXPECT_EQ(mine["description"], "Steps of a fixed time of computing and an AllReduce each.");

@@ -377,7 +377,8 @@ TEST_F(OwnSchedule, HasANameOfItsOwn) {
     FAIL() << "was accepted";
   } catch (const ConfigError& error) {
     EXPECT_EQ(std::string(error.what()),
-              "workload.algorithm: expected one of sgd, dear, dasgd, coda, codasca, d, mpd, spd, dp, my-local-sgd, divided-adagrad, "
+              "workload.algorithm: expected one of sgd, dear, dasgd, coda, codasca, d, mpd, spd, dp, my-local-sgd, "
+              "divided-adagrad, "
               "exchange, got \"my-locl-sgd\"; did you mean \"my-local-sgd\"?");
   }
 }

@@ -36,15 +36,15 @@ TEST_F(SweepCli, PointsAreSimulatedOnce) {
   EXPECT_EQ(told["done"], 4);
   EXPECT_EQ(told["failed"], 0);
   const json of_weft = weft_json("collective ../small.json --op all_reduce --bytes 64KiB --seed 2");
-  const std::string found =
-      query("s.db",
-            "SELECT digest, json_extract(metrics, '$.us'), json_extract(metrics, '$.twice'), "
-            "json_extract(metrics, '$.price'), json_extract(result, '$.events') FROM points WHERE "
-            "json_extract(parameters, '$.\"collective.bytes\"')='64KiB' AND "
-            "json_extract(parameters, '$.seed')=2");
   const double us = of_weft["rows"][0]["time_us"];
-  EXPECT_EQ(found, of_weft["digest"].get<std::string>() + "|" + json(us).dump() + "|" + json(2 * us).dump() +
-                       "|120000.0|" + of_weft["events"].dump() + "\n");
+  const std::string found =
+      query("s.db", "SELECT digest, json_extract(metrics, '$.us')=" + json(us).dump() +
+                        ", json_extract(metrics, '$.twice')=" + json(2 * us).dump() +
+                        ", "
+                        "json_extract(metrics, '$.price'), json_extract(result, '$.events') FROM points WHERE "
+                        "json_extract(parameters, '$.\"collective.bytes\"')='64KiB' AND "
+                        "json_extract(parameters, '$.seed')=2");
+  EXPECT_EQ(found, of_weft["digest"].get<std::string>() + "|1|1|120000.0|" + of_weft["events"].dump() + "\n");
   const std::string before = stored("s.db");
   told = sweep();
   EXPECT_EQ(told["before"], 4);

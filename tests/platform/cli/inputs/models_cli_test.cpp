@@ -45,13 +45,13 @@ TEST_F(ModelsCli, AreListed) {
   EXPECT_EQ(by_name["llama3-8b"]["parameters"], 8'030'261'248);
   EXPECT_EQ(by_name["llama3-8b"]["layers"], 32);
   EXPECT_EQ(by_name["llama3-8b"]["d_model"], 4096);
-  EXPECT_EQ(by_name["llama3-8b"]["kinds"], json({"fsdp", "kfac", "transformer"}));
+  EXPECT_EQ(by_name["llama3-8b"]["kinds"], json({"fsdp", "kfac", "transformer", "pipeline"}));
   EXPECT_EQ(by_name["t5-3b"]["kinds"], json({"fsdp"}));
-  EXPECT_EQ(by_name["resnet50"]["kinds"], json({"kfac"}));
+  EXPECT_EQ(by_name["resnet50"]["kinds"], json({"kfac", "pipeline"}));
   EXPECT_EQ(by_name["resnet50"]["batch"], 32);
   const std::string list = weft("models").out;
   EXPECT_EQ(std::count(list.begin(), list.end(), '\n'), static_cast<std::ptrdiff_t>(all.size()) + 1);
-  EXPECT_NE(list.find("\nllama3-8b            8.03 B           -      32    4096  fsdp, kfac, transformer\n"),
+  EXPECT_NE(list.find("\nllama3-8b            8.03 B           -      32    4096  fsdp, kfac, transformer, pipeline\n"),
             std::string::npos)
       << list;
   const Ran one = weft("models llama3-8b");

@@ -232,7 +232,8 @@ TEST_F(WorkloadCli, RefusesStepsThatDoNotFitAPlatform) {
         "workload.recompute makes activations fewer"}},
       {"kind",
        "kind=train",
-       {"workload.kind: expected \"fsdp\", \"kfac\", \"transformer\", \"chakra\", \"flows\" or \"jobs\""}},
+       {"workload.kind: expected \"fsdp\", \"kfac\", \"transformer\", \"chakra\", \"flows\", \"graph-sampling\", "
+        "\"edge-learning\", \"pipeline\", \"recommender\" or \"jobs\""}},
   };
   for (const BadInput& bad : cases) {
     const std::string arguments = std::string("run llama3-8b-tp8-fsdp8-64xh100 --set workload.") + bad.arguments;
