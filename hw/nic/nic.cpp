@@ -210,7 +210,6 @@ void Nic::on_event(Time now, std::uint32_t tag, std::uint64_t data) {
       receive(now, *reinterpret_cast<Packet*>(data));
       break;
     case kWork:
-      --coming_;
       if (stands_in_error(pairs_[data])) [[unlikely]]
         break;
       engine_free_ = std::max(engine_free_ + config_.message_cost, now);

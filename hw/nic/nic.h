@@ -363,8 +363,8 @@ class Nic final : public AnyNic, public EventTarget {
 
   // Posted stores (posted.cpp)
   bool post_directly(Time now, std::uint32_t number);
-  /// What the engine will have taken by `at` is sent before it has, where nothing can come between.
-  bool take_ahead(Time at, std::uint32_t number);
+  /// The same of what the engine will have taken by `at`, before it has.
+  bool post_ahead(Time at, std::uint32_t number);
   void take_posted(Time now, std::uint64_t data);
   void acknowledge_directly(Time now, const QueuePair& pair, std::uint32_t psn);
   void take_acknowledgement(Time now, std::uint64_t data);
@@ -486,7 +486,6 @@ class Nic final : public AnyNic, public EventTarget {
   std::vector<std::vector<std::uint32_t>> attached_;  ///< by group: queue pairs of datagrams
   std::vector<Neighbour> neighbours_;
   Time taken_until_;               ///< work requests, from their doorbells
-  std::int64_t coming_ = 0;        ///< of these, those that the engine has not taken yet
   Time group_free_;                ///< by when groups have been served at their rate
   ByteTime::Rest group_rest_ = 0;  ///< of that
   Probe* probe_ = nullptr;

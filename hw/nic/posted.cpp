@@ -50,7 +50,7 @@ bool Nic::post_directly(Time now, std::uint32_t number) {
   return true;
 }
 
-bool Nic::take_ahead(Time at, std::uint32_t number) {
+bool Nic::post_ahead(Time at, std::uint32_t number) {
   // What packets cost would keep the engine from it, and is not known yet.
   QueuePair& pair = pairs_[number];
   if (packet_cost_ > Time() || pair.ready_jobs + 1 != pair.jobs.size()) return false;
@@ -58,14 +58,6 @@ bool Nic::take_ahead(Time at, std::uint32_t number) {
     causes->mark(CauseKind::kNic, at, Dispatcher::place_of(*this));
   ++pair.ready_jobs;
   if (post_directly(at, number)) return true;
-  // Nothing else may be on its way to the link that would go before it.
-  const bool is_next = coming_ == 0 && !phases_ && wire_.ring.empty() && wire_.control.empty() && wire_.fetched.empty();
-  if (is_next && !pair.grouped && pair.peer_end != end_ && at - dispatcher_.now() <= most_ahead_) {
-    engine_free_ = std::max(engine_free_ + config_.message_cost, at);
-    activate(number);
-    pump(at);
-    return true;
-  }
   --pair.ready_jobs;
   return false;
 }

@@ -148,8 +148,7 @@ Time Nic::fetch(Time now, Packet& packet, std::uint64_t address) {
     const Time asked = now + host_.wait_to_read(now);
     const auto read = [&](std::uint32_t from, std::uint32_t part) {
       std::byte* const data = data_ ? packet.payload + from : nullptr;
-      return memory_.access_blocking(*memory_port_, dispatcher_.now(), tlm::TLM_READ_COMMAND, address + from, data,
-                                     part, asked);
+      return memory_.access_blocking(*memory_port_, now, tlm::TLM_READ_COMMAND, address + from, data, part, asked);
     };
     const std::uint32_t head = std::min(bytes, mtu_);
     memory.first = memory.last = read(0, head);

@@ -136,8 +136,7 @@ void Nic::provide(const WorkRequest& receive) {
 void Nic::take_entry(std::uint32_t number, Time at) {
   // The doorbell may be of a time to come, until which the engine goes on with packets.
   taken_until_ = std::max(at, taken_until_) + config_.message_cost;
-  if (posts_ && take_ahead(taken_until_, number)) return;
-  ++coming_;
+  if (posts_ && post_ahead(taken_until_, number)) return;
   dispatcher_.post(taken_until_, *this, kWork, number);
 }
 

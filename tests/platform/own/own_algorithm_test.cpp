@@ -289,7 +289,7 @@ TEST(OwnKind, IsListedBesideTheModelsThatItTakes) {
                           [](Platform& /*platform*/, const StepsConfig& /*config*/) { return std::unique_ptr<Job>(); });
   kind.takes_model = [](const models::AnyModel& model) { return std::holds_alternative<models::Network>(model); };
   provide(std::move(kind));
-  EXPECT_EQ(read_model("resnet50", "resnet50").kinds(), (std::vector<std::string>{"kfac", "my-layers"}));
+  EXPECT_EQ(read_model("resnet50", "resnet50").kinds(), (std::vector<std::string>{"kfac", "pipeline", "my-layers"}));
   EXPECT_EQ(read_model("t5-3b", "t5-3b").kinds(), std::vector<std::string>{"fsdp"});
 }
 

@@ -68,7 +68,7 @@ TEST_F(OwnCli, ItsFieldsAreCheckedLikeOthers) {
                           {"workload.kind: expected \"fsdp\", \"kfac\", \"transformer\", \"chakra\", \"flows\", "
                            "\"graph-sampling\", "
                            "\"edge-learning\", "
-                           "\"jobs\" or \"my-steps\", got "
+                           "\"pipeline\", \"recommender\", \"jobs\" or \"my-steps\", got "
                            "\"my-step\"; did you mean \"my-steps\"?"}},
            test::BadInput{"a value of a kind's out of range",
                           "run ../small.json --set 'workload={\"kind\": \"my-steps\", \"steps\": 0}'",

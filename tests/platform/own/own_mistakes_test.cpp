@@ -157,6 +157,7 @@ TEST_F(OwnMistakes, AWorkloadWithoutAKindIsToldWhichThereAre) {
   EXPECT_EQ(ran.code, 2);
   EXPECT_EQ(ran.err,
             "weft: ../small.json: workload.kind: expected \"fsdp\", \"kfac\", \"transformer\", \"chakra\", \"flows\", "
+            "\"graph-sampling\", \"edge-learning\", \"pipeline\", \"recommender\", "
             "\"jobs\", \"nothing\" or "
             "\"checking\", got nothing\n");
 }
