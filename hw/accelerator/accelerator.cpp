@@ -7,7 +7,7 @@
 #include <cstring>
 #include <utility>
 
-#include "hw/accelerator/accelerator_tags.h"
+#include "hw/accelerator/tags.h"
 #include "hw/core/annotation.h"
 #include "hw/core/cause/causes.h"
 

@@ -4,7 +4,7 @@
 #include <array>
 
 #include "hw/accelerator/accelerator.h"
-#include "hw/accelerator/accelerator_tags.h"
+#include "hw/accelerator/tags.h"
 
 namespace weft::accelerator {
 

@@ -37,21 +37,6 @@ const char* sentence_name(Operation operation) {
   return "an AllToAll";
 }
 
-/// As commands and tables have it.
-std::string_view operation_name(Operation operation) {
-  switch (operation) {
-    case Operation::kAllReduce:
-      return "all_reduce";
-    case Operation::kAllgather:
-      return "all_gather";
-    case Operation::kReduceScatter:
-      return "reduce_scatter";
-    case Operation::kAllToAll:
-      break;
-  }
-  return "all_to_all";
-}
-
 std::string whose(const Algorithm& algorithm) {
   return "collective " + algorithm.name;
 }
@@ -138,7 +123,7 @@ CompressedCollectives* Communicator::begin_compressed(int member, Operation what
   CompressedCollectives* const by = compressed(what, carries, bytes);
   if (by == nullptr) return nullptr;
   rank(member).compressed |= 1U << static_cast<unsigned>(carries.traffic);
-  if (by->by_blocks(what)) by_blocks_[by->config().method.text()].insert(operation_name(what));
+  if (by->by_blocks(what)) by_blocks_[by->config().method.text()].insert(name_of(what));
   return by;
 }
 
@@ -216,8 +201,8 @@ std::string Communicator::remark() const {
     text += fmt::format("{}{} by {}: {} {}", text.empty() ? "" : "; ", fmt::join(names, " and "), algorithm,
                         algorithm_.name, algorithm_.lacking);
   }
+  if (algorithm_.name == kRingAlgorithm) return text;
   for (const auto& [compressor, names] : by_blocks_) {
-    if (algorithm_.name == kRingAlgorithm) continue;
     text += fmt::format("{}{} by collectives of {}'s own, which sends compressed blocks, and not by {}",
                         text.empty() ? "" : "; ", fmt::join(names, " and "), compressor, algorithm_.name);
   }

@@ -99,10 +99,10 @@ std::optional<Lanes> lanes_of(double gigabytes_per_second) {
   return std::nullopt;
 }
 
-class HostMachine {
+class HostMachine final : private DescribedMachine {
  public:
   HostMachine(const Host& host, std::string file, int nodes, const PartOptions& options)
-      : host_(host), file_(std::move(file)), nodes_(nodes), options_(options) {}
+      : DescribedMachine(std::move(file)), host_(host), nodes_(nodes), options_(options) {}
 
   Described build() {
     choose_accelerators();
@@ -121,15 +121,6 @@ class HostMachine {
   }
 
  private:
-  template <typename... Args>
-  void fact(fmt::format_string<Args...> text, Args&&... args) {
-    made_.facts.push_back(fmt::format(text, std::forward<Args>(args)...));
-  }
-  template <typename... Args>
-  void remark(fmt::format_string<Args...> text, Args&&... args) {
-    made_.remarks.push_back(file_ + ": " + fmt::format(text, std::forward<Args>(args)...));
-  }
-
   void choose_accelerators() {
     Devices all;
     for (const PciDevice& device : host_.devices) {
@@ -391,10 +382,8 @@ class HostMachine {
   }
 
   const Host& host_;
-  std::string file_;
   int nodes_;
   const PartOptions& options_;
-  Described made_;
   Devices accelerators_;
   Devices nics_;
   std::string accelerator_;

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A machine of InfraGraph's graph.
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <boost/pending/disjoint_sets.hpp>
 #include <cctype>
 #include <cmath>
 #include <limits>
 #include <map>
-#include <numeric>
 #include <set>
 #include <utility>
 
@@ -22,20 +20,6 @@ using nlohmann::ordered_json;
 
 constexpr std::size_t kFar = std::numeric_limits<std::size_t>::max();
 
-/// Sets of numbers that are joined one by one.
-class Groups {
- public:
-  explicit Groups(std::size_t count) : parent_(count) { std::iota(parent_.begin(), parent_.end(), std::size_t{0}); }
-  std::size_t of(std::size_t a) {
-    while (parent_[a] != a) a = parent_[a] = parent_[parent_[a]];
-    return a;
-  }
-  void join(std::size_t a, std::size_t b) { parent_[of(b)] = of(a); }
-
- private:
-  std::vector<std::size_t> parent_;
-};
-
 /// Where an edge between instances begins: at a switch, or at an end.
 struct Wired {
   std::string from;
@@ -43,10 +27,10 @@ struct Wired {
   std::size_t link;
 };
 
-class GraphMachine {
+class GraphMachine final : private DescribedMachine {
  public:
   GraphMachine(const Infrastructure& graph, std::string file, const PartOptions& options)
-      : graph_(graph), file_(std::move(file)), options_(options) {}
+      : DescribedMachine(std::move(file)), graph_(graph), options_(options) {}
 
   Described build() {
     if (!graph_.without_meaning.empty()) remark("{} without effect", join(graph_.without_meaning, ", "));
@@ -68,15 +52,6 @@ class GraphMachine {
   }
 
  private:
-  template <typename... Args>
-  void fact(fmt::format_string<Args...> text, Args&&... args) {
-    made_.facts.push_back(fmt::format(text, std::forward<Args>(args)...));
-  }
-  template <typename... Args>
-  void remark(fmt::format_string<Args...> text, Args&&... args) {
-    made_.remarks.push_back(file_ + ": " + fmt::format(text, std::forward<Args>(args)...));
-  }
-
   [[nodiscard]] bool is_xpu(std::size_t node) const { return graph_.nodes[node].kind == "xpu"; }
   [[nodiscard]] std::size_t instance_of(std::size_t node) const { return graph_.nodes[node].instance; }
 
@@ -190,13 +165,13 @@ class GraphMachine {
       if ((is_xpu(edge.from) || is_xpu(edge.to)) && serves(edge.from) && serves(edge.to)) joining.push_back(edge);
     }
     // Switches of other instances are joined by the instance, since what is inside them does not matter.
-    Groups groups(graph_.nodes.size() + graph_.instances.size());
+    boost::disjoint_sets_with_storage<> groups(graph_.nodes.size() + graph_.instances.size());
     const auto member = [&](std::size_t node) {
       return xpus_[instance_of(node)].empty() ? graph_.nodes.size() + instance_of(node) : node;
     };
     std::map<std::size_t, double> rates;
     for (const GraphEdge& edge : joining) {
-      groups.join(member(edge.from), member(edge.to));
+      groups.union_set(member(edge.from), member(edge.to));
       const std::optional<double>& rate = graph_.links[edge.link].gigabytes_per_second;
       if (!rate) unrated_ = graph_.links[edge.link].path;
       for (const std::size_t node : {edge.from, edge.to}) {
@@ -204,7 +179,7 @@ class GraphMachine {
       }
     }
     std::map<std::size_t, std::vector<std::size_t>> nodes;
-    for (const std::size_t end : ends_) nodes[groups.of(end)].push_back(end);
+    for (const std::size_t end : ends_) nodes[groups.find_set(end)].push_back(end);
     per_node_ = nodes.begin()->second.size();
     for (const auto& [group, members] : nodes) {
       if (members.size() == per_node_) continue;
@@ -443,16 +418,16 @@ class GraphMachine {
   void expect_ways(const std::vector<std::pair<Wired, int>>& wires) const {
     std::map<std::string, std::size_t> numbers;
     const auto number = [&](const std::string& name) { return numbers.emplace(name, numbers.size()).first->second; };
-    Groups groups(2 * (wires.size() + ends_.size()));
-    for (const auto& [wire, links] : wires) groups.join(number(wire.from), number(wire.to));
+    boost::disjoint_sets_with_storage<> groups(2 * (wires.size() + ends_.size()));
+    for (const auto& [wire, links] : wires) groups.union_set(number(wire.from), number(wire.to));
     for (const ordered_json& edge : own_edges_) {
       const auto between = edge["between"].get<std::string>();
       const std::size_t dash = between.find(" - ");
-      groups.join(number(between.substr(0, dash)), number(between.substr(dash + 3)));
+      groups.union_set(number(between.substr(0, dash)), number(between.substr(dash + 3)));
     }
-    const std::size_t first = groups.of(number("end0"));
+    const std::size_t first = groups.find_set(number("end0"));
     for (std::size_t i = 1; i < ends_.size(); ++i) {
-      if (groups.of(number("end" + std::to_string(i))) == first) continue;
+      if (groups.find_set(number("end" + std::to_string(i))) == first) continue;
       throw InputError(
           file_, "edges",
           "a way from " + graph_.nodes[ends_.front()].name + " to " + graph_.nodes[ends_[i]].name + " over instances",
@@ -461,9 +436,7 @@ class GraphMachine {
   }
 
   const Infrastructure& graph_;
-  std::string file_;
   const PartOptions& options_;
-  Described made_;
   std::vector<std::vector<std::size_t>> xpus_;  ///< by instance
   std::vector<std::size_t> ends_;               ///< nodes that are accelerators, in the order of ranks
   std::vector<std::vector<std::pair<std::size_t, std::size_t>>> neighbours_;  ///< within instances, with links

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "platforms/config/catalogue.h"
@@ -17,6 +20,24 @@ struct Described {
   nlohmann::ordered_json platform;  ///< without a workload
   std::vector<std::string> facts;
   std::vector<std::string> remarks;
+};
+
+/// A machine in the making, from a file.
+class DescribedMachine {
+ protected:
+  explicit DescribedMachine(std::string file) : file_(std::move(file)) {}
+
+  template <typename... Args>
+  void fact(fmt::format_string<Args...> text, Args&&... args) {
+    made_.facts.push_back(fmt::format(text, std::forward<Args>(args)...));
+  }
+  template <typename... Args>
+  void remark(fmt::format_string<Args...> text, Args&&... args) {
+    made_.remarks.push_back(file_ + ": " + fmt::format(text, std::forward<Args>(args)...));
+  }
+
+  std::string file_;
+  Described made_;
 };
 
 /// Parts that the command line names; empty: as the description says.

@@ -126,6 +126,14 @@ const EdgeShare& EdgeLearning::share(const Link& link, int round) const {
   return shares_[static_cast<std::size_t>(round)][link.worker];
 }
 
+std::uint64_t EdgeLearning::bytes_before(const Link& link, int round) const {
+  std::uint64_t parameters = 0;
+  for (std::size_t i = 0; i < link.worker; ++i) {
+    parameters += static_cast<std::uint64_t>(shares_[static_cast<std::size_t>(round)][i].parameters);
+  }
+  return kParameterBytes * parameters;
+}
+
 std::vector<std::byte> EdgeLearning::block(const Link& link, bool down, int round) const {
   return collectives::pattern_bytes(2 * static_cast<std::uint64_t>(round) + (down ? 0 : 1),
                                     static_cast<int>(link.worker),
@@ -134,10 +142,7 @@ std::vector<std::byte> EdgeLearning::block(const Link& link, bool down, int roun
 
 Task EdgeLearning::send(Link& link, bool down, int round) {
   const EdgeShare& part = share(link, round);
-  std::uint64_t before = 0;
-  for (std::size_t i = 0; i < link.worker; ++i) {
-    before += kParameterBytes * static_cast<std::uint64_t>(shares_[static_cast<std::size_t>(round)][i].parameters);
-  }
+  const std::uint64_t before = bytes_before(link, round);
   Rank& from = down ? *link.server : *link.rank;
   const std::uint64_t source = down ? link.sent + before : link.local;
   const std::uint64_t target = down ? link.local : link.received + before;
@@ -170,11 +175,7 @@ Task EdgeLearning::serve(Link& link) {
     if (share(link, round).parameters > 0) {
       co_await send(link, true, round);
       co_await link.at_server->next();
-      std::uint64_t before = 0;
-      for (std::size_t i = 0; i < link.worker; ++i) {
-        before += kParameterBytes * static_cast<std::uint64_t>(shares_[static_cast<std::size_t>(round)][i].parameters);
-      }
-      link.compare(*link.server, link.received + before, block(link, false, round));
+      link.compare(*link.server, link.received + bytes_before(link, round), block(link, false, round));
     }
     if (back_->value() + 1 == of_rounds + links_.size()) ends_.push_back(processor.now() - started_);
     back_->increment();

@@ -52,6 +52,8 @@ class EdgeLearning {
   firmware::Task send(Link& link, bool down, int round);
   [[nodiscard]] std::vector<std::byte> block(const Link& link, bool down, int round) const;
   [[nodiscard]] const EdgeShare& share(const Link& link, int round) const;
+  /// Of the blocks of the workers before it, which its own follows in the server's memory.
+  [[nodiscard]] std::uint64_t bytes_before(const Link& link, int round) const;
 
   std::vector<firmware::Rank*> ranks_;
   EdgeConfig config_;
