@@ -110,12 +110,17 @@ ordered_json packet_load(std::uint32_t hosts, int radix, int messages) {
                       {Pattern::kPermutation, hosts, messages}, tree_of(radix));
 }
 
-/// Packets of a queue pair over all paths.
+/// Packets of a queue pair over all paths, with what the guide sets for it: cut packets, marks and windows.
 ordered_json sprayed_load(bool quick) {
   fabric::FabricConfig config = tree_of(16);
   config.routing = fabric::Routing::kEcmp;
-  return traffic_load("permutation, 128 hosts, Ultra Ethernet",
-                      {Pattern::kPermutation, 128, quick ? 4 : 80, 1 << 20, nic::Transport::kUet}, config);
+  config.link.flow_control = fabric::FlowControl::kLossy;
+  config.switch_config.buffer.trim = Bytes(256 << 10);
+  config.switch_config.marking = {Bytes(64 << 10), Bytes(192 << 10), 1};
+  Traffic traffic{Pattern::kPermutation, 128, quick ? 4 : 80};
+  traffic.interface.transport = nic::Transport::kUet;
+  traffic.interface.congestion = "nscc";
+  return traffic_load("permutation, 128 hosts, Ultra Ethernet", traffic, config);
 }
 
 ordered_json load_128(const std::string& what, Pattern pattern, const fabric::FabricConfig& config, bool quick) {

@@ -141,10 +141,8 @@ ordered_json traffic_load(const std::string& what, const Traffic& traffic, const
   PacketPool packets;
   fabric::Fabric network("network", config, static_cast<int>(traffic.hosts), dispatcher, packets, {}, "fabric");
   std::vector<std::unique_ptr<Host>> all;
-  nic::NicConfig interface;
-  interface.transport = traffic.transport;
   for (std::uint32_t i = 0; i < traffic.hosts; ++i) {
-    all.push_back(std::make_unique<Host>(i, interface, network, dispatcher, packets));
+    all.push_back(std::make_unique<Host>(i, traffic.interface, network, dispatcher, packets));
   }
 
   // A host's queue pairs that send come before those that receive.

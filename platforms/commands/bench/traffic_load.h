@@ -20,7 +20,7 @@ struct Traffic {
   std::uint32_t hosts = 128;
   int messages = 1;  ///< of each flow
   std::uint64_t message_bytes = 1 << 20;
-  nic::Transport transport = nic::Transport::kRoce;
+  nic::NicConfig interface = {};
 };
 
 /// Runs it and gives a row of the table of `weft bench`.
