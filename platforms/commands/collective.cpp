@@ -137,6 +137,16 @@ int run_analytical(const CollectiveOptions& options, const std::vector<std::uint
       {options.platform, value_of<CollectiveOp>(options.op), options.op, sizes, options.type, element, options.json});
 }
 
+/// What repeats the rows, with the platform's config.json behind the first word: algorithm and compression are in
+/// there.
+std::vector<std::string> command_of(const CollectiveOptions& options, const CollectiveRequest& request) {
+  std::string sizes;
+  for (const std::uint64_t bytes : request.sizes) sizes += fmt::format("{}{}B", sizes.empty() ? "" : ",", bytes);
+  std::vector<std::string> command = {"collective", "--op", options.op, "--type", options.type, "--bytes", sizes};
+  if (options.cold) command.emplace_back("--no-warmup");
+  return command;
+}
+
 std::string title(const std::string& platform, const CollectiveRequest& request, int accelerators) {
   return fmt::format("# {}, {} on {} accelerators\n", platform, name_of(request.op), accelerators);
 }
@@ -189,7 +199,7 @@ int run_machine(const CollectiveOptions& options, Platform& platform, const Coll
   std::string why_told;
   ordered_json why;
   if (options.platform.why && !results.empty()) {
-    why = {{"weft", version_json()}, {"left_out_us", 0}};
+    why = {{"weft", version_json()}, {"command", command_of(options, request)}, {"left_out_us", 0}};
     why.update(why_summary(machine, rows.why()));
     if (!folder.empty()) write_file(folder / "why.json", why.dump(1) + "\n");
     why_told = "\n" + why_text(why, configured["values"]);

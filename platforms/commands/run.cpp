@@ -37,6 +37,7 @@
 #include "platforms/results/summary.h"
 #include "platforms/results/timeline_path.h"
 #include "platforms/results/version.h"
+#include "platforms/results/why/advice.h"
 #include "platforms/results/why/why_summary.h"
 #include "platforms/results/why/why_text.h"
 #include "platforms/results/write_file.h"
@@ -212,7 +213,7 @@ int run_machine(const RunOptions& options, Platform& platform) {
       write_file(folder / "path.svg", to_svg(machine.network().topology(), path.heat, meaning));
     }
     why_told = "\n" + why_text(why, configured["values"], WhyText::kBrief) + "\n" +
-               advice_text(why, configured["values"], 4) + "weft why " + out.string() + " tells more\n";
+               advice_text(advice(why, configured["values"]), 4) + "weft why " + out.string() + " tells more\n";
   }
   std::string told;
   std::string remarks_on_links;

@@ -15,6 +15,7 @@
 #include "platforms/commands/command.h"
 #include "platforms/results/format.h"
 #include "platforms/results/run_results.h"
+#include "platforms/results/why/advice.h"
 #include "platforms/results/why/what_if.h"
 #include "platforms/results/why/why_text.h"
 #include "traces/files/temporary.h"
@@ -61,11 +62,13 @@ std::vector<ChangedSetting> settings_of(const std::vector<ResourceChange>& chang
   return all;
 }
 
-/// Simulates the run with settings; its critical path's length.
-std::int64_t simulate(const std::string& config, const std::vector<ChangedSetting>& settings) {
+/// Simulates again what `why` is of, with settings; its critical path's length.
+std::int64_t simulate(const std::string& config, const ordered_json& of, const std::vector<ChangedSetting>& settings) {
   const traces::Temporary folder = traces::Temporary::make_folder(fs::temp_directory_path());
-  std::vector<std::string> arguments = {
-      "run", config, "--why", "--timeline-ranks", "0", "--out", (folder.path() / "run").string()};
+  auto arguments = of.value("command", std::vector<std::string>{"run"});
+  arguments.insert(arguments.begin() + 1, config);
+  for (const char* more : {"--why", "--timeline-ranks", "0", "--out"}) arguments.emplace_back(more);
+  arguments.push_back((folder.path() / "run").string());
   for (const ChangedSetting& setting : settings) {
     arguments.emplace_back("--set");
     arguments.push_back(setting.field + "=" + setting.value);
@@ -92,7 +95,7 @@ ordered_json what_if(const WhyOptions& options, const RunResults& run) {
                         {"loose", told.is_loose}};
     if (options.verify) {
       const std::vector<ChangedSetting> settings = settings_of(changes, values);
-      row["simulated_ps"] = simulate((fs::path(options.results) / "config.json").string(), settings);
+      row["simulated_ps"] = simulate((fs::path(options.results) / "config.json").string(), run.why, settings);
       ordered_json& with = row["simulated_with"] = ordered_json::array();
       for (const ChangedSetting& setting : settings) {
         with.push_back({{"field", setting.field}, {"value", setting.value}});
@@ -162,13 +165,13 @@ int explain(const WhyOptions& options) {
       print(to_text(rows));
     }
   } else if (options.json) {
-    print_json(run.why);
+    print_json(options.advise ? advice(run.why, values) : run.why);
   } else if (options.advise) {
-    const std::string text = advice_text(run.why, values);
+    const std::string text = advice_text(advice(run.why, values));
     print(text.empty() ? "Nothing that is known would make the run shorter.\n" : text);
   } else {
     print(why_text(run.why, values, options.all ? WhyText::kAll : WhyText::kScreen));
-    print("\n" + advice_text(run.why, values, 4));
+    print("\n" + advice_text(advice(run.why, values), 4));
   }
   return kDone;
 }

@@ -171,6 +171,8 @@ void CollectiveRows::run(const std::function<void(const CollectiveResult&, bool)
                      } else {
                        from_ = now;
                        since_ = link_baseline(*machine_);
+                       if (Causes* causes = machine_->dispatcher().causes(); causes != nullptr)
+                         causes->tables().begin_again();
                      }
                      if (ended) ended(result, measured);
                    });

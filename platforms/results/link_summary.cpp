@@ -287,7 +287,9 @@ std::map<Causes::Place, NamedLink> links_by_place(Machine& machine, Time span, c
   for (const Network& network : networks(machine, span, since)) {
     const auto take = [&](const std::vector<Link>& links, const char* joins) {
       for (const Link& link : links) {
-        places[link.transmitter->place()] = {link.name, network.name, joins, link.transmitter, link.utilisation};
+        const std::int64_t lost = std::max<std::int64_t>(link.damaged - link.replayed, 0) + link.dropped;
+        places[link.transmitter->place()] = {link.name,        network.name, joins, link.transmitter,
+                                             link.utilisation, link.packets, lost};
       }
     };
     take(network.from_ends, "from ends");

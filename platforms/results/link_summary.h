@@ -39,6 +39,8 @@ struct NamedLink {
   std::string joins;    ///< "from ends", "to ends", "between switches"
   const fabric::Transmitter* transmitter = nullptr;
   double utilisation = 0;
+  std::int64_t packets = 0;
+  std::int64_t lost = 0;  ///< of these: damaged and not sent again by the link, or dropped where they arrived
 };
 /// Every link by its place in the critical path, which is kept.
 [[nodiscard]] std::map<Causes::Place, NamedLink> links_by_place(Machine& machine, Time span,

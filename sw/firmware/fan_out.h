@@ -21,7 +21,7 @@ inline Task run_and_count(Task task, Counter& done) {
 inline Task fan_out(Processor& processor, std::string name, const char* what, std::vector<Task> tasks) {
   Counter done(processor, what);
   for (std::size_t i = 0; i < tasks.size(); ++i) {
-    processor.spawn(name + " " + what + " thread " + std::to_string(i), static_cast<int>(i) + 1,
+    processor.spawn(name + ": " + what + " " + std::to_string(i), static_cast<int>(i) + 1,
                     detail::run_and_count(std::move(tasks[i]), done));
   }
   co_await done.reach(tasks.size());

@@ -70,10 +70,10 @@ void Fsdp::add_groups(const Communicator::Config& collectives) {
     groups.push_back(std::make_unique<Communicator>(std::move(members), collectives, name + which));
   };
   for (int copy = 0; copy < copies_ && shards_ > 1; ++copy) {
-    add(gather_groups_, "allgather", copy * shards_, shards_, 1);
+    add(gather_groups_, config_.separate_streams ? "allgather" : "shards", copy * shards_, shards_, 1);
     if (config_.separate_streams) add(scatter_groups_, "reduce-scatter", copy * shards_, shards_, 1);
   }
-  for (int shard = 0; shard < shards_ && copies_ > 1; ++shard) add(copy_groups_, "all-reduce", shard, copies_, shards_);
+  for (int shard = 0; shard < shards_ && copies_ > 1; ++shard) add(copy_groups_, "copies", shard, copies_, shards_);
 }
 
 std::uint64_t Fsdp::allocate(Member& member, const std::string& what, std::uint64_t bytes) {

@@ -75,6 +75,16 @@ struct CauseTables {
 
   std::map<std::uint32_t, CauseSums> waits;  ///< of streams of an accelerator's commands, by its place
   std::map<Key, Collective> collectives;
+
+  /// Forgets what was before: whoever is in a collective goes on filling its entry.
+  void begin_again() {
+    waits.clear();
+    for (auto& [key, all] : collectives) {
+      const int members = all.members;
+      all = {};
+      all.members = members;
+    }
+  }
 };
 
 }  // namespace weft

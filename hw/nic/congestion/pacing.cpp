@@ -89,7 +89,8 @@ bool Nic::may_cut(Time now, std::uint32_t number) {
   // What it owes is no part of the window: both ends could wait for each other's.
   if (congestion.under_way != nullptr && !pair.owes() && congestion.under_way->bytes > 0) {
     const std::int64_t with_next = congestion.under_way->bytes + network_.wire_bytes(segment_);
-    if (with_next > congestion.window(now)) {
+    // A window that has been cut may be full of packets which nobody acknowledges: one more asks for it.
+    if (with_next > congestion.window(now) && (!sprays_ || uet_->awaits_acknowledgement(number))) {
       congestion.under_way->full = congestion.held = true;
       return false;
     }

@@ -33,7 +33,7 @@ void Nic::Uet::end_unasked(std::uint32_t number) {
 
 bool Nic::Uet::has_credit(Time now, std::uint32_t number) {
   Flow::Credits& credits = flow(number).credits;
-  const std::int64_t wants = credits.sent + credits.backlog - credits.cut - credits.unasked;
+  const std::int64_t wants = std::max<std::int64_t>(0, credits.sent + credits.backlog - credits.cut - credits.unasked);
   if (wants > credits.told) {
     credits.told = wants;
     nic_.control(Opcode::kCredit, number, 0).address = static_cast<std::uint64_t>(wants) << 1 | 1U;

@@ -108,6 +108,13 @@ void Nic::Uet::note_cut(Time now, std::uint32_t number, Packet& packet) {
     last = last || congestion->under_way->bytes + nic_.network_.wire_bytes(nic_.segment_) > congestion->window(now);
   }
   if (last) packet.flags |= Packet::kAsks;
+  if ((packet.flags & (Packet::kAsks | Packet::kLast)) != 0) mine.asked = pair.acknowledged + 1 + place;
+}
+
+bool Nic::Uet::awaits_acknowledgement(std::uint32_t number) {
+  const Sent* asked = find(number, flow(number).asked);
+  if (asked != nullptr && asked->state == State::kOut) return true;
+  return nic_.pairs_[number].congestion->under_way->bytes >= nic_.config_.uet.ack_every.count();
 }
 
 void Nic::Uet::arm_timer(Time now, std::uint32_t number) {
@@ -139,7 +146,14 @@ void Nic::Uet::forget_confirmed(std::uint32_t number) {
 
 void Nic::Uet::confirm(std::uint32_t number, Sent& sent, std::int64_t& wire_bytes) {
   if (sent.state == State::kHere) return;
-  if (sent.state == State::kLost) flow(number).credits.backlog -= sent.wire_bytes;
+  if (sent.state == State::kLost) {
+    Flow::Credits& credits = flow(number).credits;
+    credits.backlog -= sent.wire_bytes;
+    if (credits.blocked && credits.backlog == 0) {  // what waited for credit has come all the same
+      credits.blocked = false;
+      nic_.activate(number);  // a read may stand behind it
+    }
+  }
   if (sent.state == State::kOut) {
     if (Congestion* congestion = nic_.pairs_[number].congestion.get(); congestion && congestion->under_way != nullptr) {
       congestion->under_way->bytes -= sent.wire_bytes;
@@ -306,7 +320,7 @@ void Nic::Uet::timeout(Time now, std::uint32_t number) {
     lose(now, number, psn, sent, false);
   }
   if (read != nullptr) ask_for_missing(number, *read);
-  if (mine.credits.blocked) mine.credits.told = 0;  // it is asked for again
+  if (mine.credits.blocked) mine.credits.told = -1;  // it is asked for again: a grant for what was cut may be lost, too
   mine.timer = true;
   nic_.dispatcher_.post(now + wait + mine.jitter, nic_, kTimeout, number);
   nic_.activate(number);

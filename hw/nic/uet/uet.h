@@ -86,6 +86,7 @@ struct Nic::Uet {
     Time jitter;
     Time round_trip;  ///< the latest
     std::uint32_t retries = 0;
+    std::uint32_t asked = 0;   ///< the latest packet that is acknowledged at once
     std::uint16_t taking = 0;  ///< messages so far that take a receive
     bool timer = false;
     // As responder
@@ -122,6 +123,8 @@ struct Nic::Uet {
   // Sending
   [[nodiscard]] bool has_something(const QueuePair& pair);
   [[nodiscard]] bool has_repeats(std::uint32_t number);
+  /// Whether something under way will be acknowledged, whatever else is sent: it asks for that, or is enough.
+  [[nodiscard]] bool awaits_acknowledgement(std::uint32_t number);
   void begin_message(std::uint32_t number, Job& job);
   Time form_repeat(Time now, Packet& packet, std::uint32_t number);
   void note_cut(Time now, std::uint32_t number, Packet& packet);

@@ -163,6 +163,7 @@ std::string settings_text(const nlohmann::ordered_json& values, const Resource& 
     if (text.find_first_of("123456789") == std::string::npos || settings == resource.shown) continue;
     if (field == "nic.pcie.lanes" && configured(values, "nic.pcie.generation") == "0") continue;
     list += (settings++ == 0 ? "" : ", ") + field + " " + text;
+    if (values[field].value("source", "") == "command line") list += " (--set)";
   }
   for (const std::string_view also : resource.also) {
     const std::string field(also);

@@ -74,6 +74,42 @@ bool is_idle(const std::string& field, const ordered_json& values) {
          value_of(values, field.substr(0, field.rfind('.')) + ".generation") == ordered_json(0);
 }
 
+/// Fields that stand in place of `field` elsewhere: of edges and dimensions with a link of their own
+/// ("fabric.link.rate"), of accelerators of another kind ("accelerator.hbm.rate").
+std::vector<std::string> own_fields(const std::string& field, const ordered_json& values) {
+  std::vector<std::string> own;
+  if (values.is_null()) return own;
+  const std::size_t link = field.rfind(".link.");
+  const bool is_link = link != std::string::npos;
+  const std::string network = is_link ? field.substr(0, link) : "";
+  for (const auto& [name, value] : values.items()) {
+    const bool is_own_link = is_link && name.ends_with(field.substr(link)) &&
+                             (name.starts_with(network + ".edges.") || name.starts_with(network + ".dimensions.")) &&
+                             value.value("source", "default") != "default";
+    if (is_own_link || (name.starts_with("others.") && name.ends_with("." + field))) own.push_back(name);
+  }
+  return own;
+}
+
+bool carries_bytes(const Resource& resource) {
+  return &resource == &resource_called("link") || &resource == &resource_called("scale-up-link");
+}
+
+/// "buffer" of a network.
+const Resource& resource_within(const std::string& network, const std::string& name) {
+  return resource_called((network == "scale_up" ? "scale-up-" : "") + name);
+}
+
+/// What passes a link while its credit comes back.
+bool is_of_loop(const Resource& resource) {
+  if (carries_bytes(resource)) return true;
+  for (const char* network : {"fabric", "scale_up"}) {
+    if (&resource == &resource_within(network, "buffer") || &resource == &resource_within(network, "cable"))
+      return true;
+  }
+  return false;
+}
+
 double factor_in(const std::string& value, bool is_rate) {
   if (value == "inf") return kInfinite;
   if (!value.empty() && value.front() == 'x') {
@@ -105,6 +141,7 @@ ResourceChange read_change(const std::string& text, const ordered_json& values) 
     if (!is_it) continue;
     change.resource = &resource;
     if (change.field.empty()) is_rate = resource.settings.front().is_rate;
+    change.is_partial = !change.field.empty() && !own_fields(change.field, values).empty();
     change.factor = factor_in(value, is_rate);
     if (change.factor != 0) return change;
     const ordered_json now = change.field.empty() ? ordered_json() : value_of(values, name);
@@ -130,20 +167,25 @@ std::string to_text(const ResourceChange& change) {
 
 std::vector<ChangedSetting> settings_of(const ResourceChange& change, const ordered_json& values) {
   std::vector<ChangedSetting> settings;
-  for (const Resource::Setting& setting : change.resource->settings) {
-    const std::string field(setting.field);
-    if (!change.field.empty() && change.field != field) continue;
+  const auto add = [&](const std::string& field, bool is_rate) {
     const ordered_json now = value_of(values, field);
-    if (now.is_null() || is_idle(field, values)) continue;
+    if (now.is_null() || is_idle(field, values)) return;
     const auto number = number_in(now.is_string() ? now.get<std::string>() : now.dump());
-    if (!number || number->value == 0) continue;
-    const bool endless = std::isinf(change.factor) && setting.is_rate;
+    if (!number || number->value == 0) return;
+    const bool endless = std::isinf(change.factor) && is_rate;
     double factor = endless ? kVeryMuch : change.factor;
-    if (!setting.is_rate) factor = 1 / factor;
+    if (!is_rate) factor = 1 / factor;
     const std::string scaled = fmt::format("{:.10g}{}", number->value * factor, number->unit);
     std::string value = allowed(field, scaled);
     std::string asked = endless ? "inf" : value != scaled ? scaled : "";
     settings.push_back({field, std::move(value), std::move(asked)});
+  };
+  for (const Resource::Setting& setting : change.resource->settings) {
+    const std::string field(setting.field);
+    if (!change.field.empty() && change.field != field) continue;
+    add(field, setting.is_rate);
+    if (!change.field.empty()) continue;
+    for (const std::string& own : own_fields(field, values)) add(own, setting.is_rate);
   }
   return settings;
 }
@@ -157,12 +199,17 @@ WhatIf::WhatIf(const ordered_json& why)
   }
   const ordered_json links = why.value("links", ordered_json::object());
   for (const auto& [name, link] : links.items()) {
-    if (link["joins"] != "between switches") ends_.insert(name);
+    const double had = link.value("had", 1.0);
+    if (link["joins"] != "between switches") ends_[name] = had;
+    if (had < 1) faulty_[name] = had;
+    if (const double fills = link.value("fills", 1.0); fills < had) starved_[name] = {link["network"], fills};
   }
   has_power_cap_ = why.value("power_cap", false);
   add(path_, why["pieces"], 1);
   for (const ordered_json& collective : why.value("collectives", ordered_json::array())) {
-    add(groups_[collective["group"]], collective["transfer"], 1 / collective["members"].get<double>());
+    const double share = 1 / collective["members"].get<double>();
+    add(groups_[collective["group"]], collective["transfer"], share);
+    late_ps_ += share * collective["late_ps"].get<double>();
   }
 }
 
@@ -179,13 +226,24 @@ void WhatIf::add(Chain& chain, const ordered_json& pieces, double share) const {
       continue;
     }
     const Resource& resource = resource_of(piece);
+    const std::string place = piece["place"];
+    if (const auto starved = starved_.find(place); starved != starved_.end() && is_of_loop(resource)) {
+      chain.loops_ps[starved->second] += ps;
+      continue;
+    }
     chain.ps[&resource] += ps;
-    if (!piece.value("on_link", false) || ends_.contains(piece["place"].get<std::string>()))
-      chain.at_end_ps[&resource] += ps;
+    if (const auto faulty = faulty_.find(place); faulty != faulty_.end() && carries_bytes(resource)) {
+      chain.faults_ps += ps * (1 - faulty->second);
+    }
+    if (!piece.value("on_link", false)) {
+      chain.at_end_ps[&resource][1] += ps;
+    } else if (const auto end = ends_.find(place); end != ends_.end()) {
+      chain.at_end_ps[&resource][end->second] += ps;
+    }
   }
 }
 
-double WhatIf::let_through(const Resource& resource, const Factors& factors) const {
+double WhatIf::let_through(const Resource& resource, double had, const Factors& factors) const {
   const auto factor_of = [&factors](const Resource* its) {
     const auto found = factors.find(its);
     return found == factors.end() ? 1 : found->second;
@@ -196,7 +254,7 @@ double WhatIf::let_through(const Resource& resource, const Factors& factors) con
     const auto mine = stages.find(&resource);
     if (mine == stages.end()) continue;
     for (const auto& [other, rate] : stages) {
-      if (other != &resource) factor = std::min(factor, std::max(1.0, rate * factor_of(other) / mine->second));
+      if (other != &resource) factor = std::min(factor, std::max(1.0, rate * factor_of(other) / (mine->second * had)));
     }
   }
   return factor;
@@ -209,14 +267,49 @@ double WhatIf::scaled(const Chain& chain, const Factors& factors) const {
   if (computing != factors.end() && computing->second < 1) sum /= computing->second;
   for (const auto& [resource, ps] : chain.ps) {
     const auto found = factors.find(resource);
-    const auto at_end = chain.at_end_ps.find(resource);
-    const double limited = at_end == chain.at_end_ps.end() ? 0 : at_end->second;
-    double between = ps - limited;
+    double between = ps;
+    if (const auto at_end = chain.at_end_ps.find(resource); at_end != chain.at_end_ps.end()) {
+      for (const auto& [had, its] : at_end->second) {
+        between -= its;
+        sum += its / let_through(*resource, had, factors);
+      }
+    }
     if (uplinks != factors.end() && resource == &resource_called("link")) between /= uplinks->second;
-    sum += found == factors.end() ? between + limited
-                                  : between / found->second + limited / let_through(*resource, factors);
+    sum += found == factors.end() ? between : between / found->second;
+  }
+  for (const auto& [starved, ps] : chain.loops_ps) {
+    const auto& [network, fills] = starved;
+    const auto factor_of = [&](const char* name) {
+      const auto found = factors.find(&resource_within(network, name));
+      return found == factors.end() ? 1 : found->second;
+    };
+    sum += ps * fills / std::min(factor_of("link"), fills * factor_of("buffer") * factor_of("cable"));
   }
   return sum;
+}
+
+double WhatIf::shorter_collectives(const Factors& factors) const {
+  double before = late_ps_;
+  double after = late_ps_;
+  for (const auto& [group, chain] : groups_) {
+    before += scaled(chain, {});
+    after += scaled(chain, factors);
+  }
+  return before == after ? 1 : before / after;
+}
+
+Foretold WhatIf::repaired() const {
+  Foretold result;
+  result.before_ps = before_ps_;
+  result.path_ps = before_ps_ - std::llround(path_.faults_ps);
+  for (const auto& [group, chain] : groups_) {
+    const std::int64_t ps = std::llround(scaled(chain, {}) - chain.faults_ps);
+    if (ps <= result.other_ps) continue;
+    result.other_ps = ps;
+    result.other = "collectives of " + group;
+  }
+  result.other_ps = std::min(result.other_ps, before_ps_);
+  return result;
 }
 
 Foretold WhatIf::foretell(const std::vector<ResourceChange>& changes) const {
@@ -224,6 +317,7 @@ Foretold WhatIf::foretell(const std::vector<ResourceChange>& changes) const {
   result.before_ps = before_ps_;
   Factors factors;
   for (const ResourceChange& change : changes) factors.try_emplace(change.resource, 1).first->second *= change.factor;
+  factors[&resource_called("cores")] = shorter_collectives(factors);
   result.path_ps = std::llround(scaled(path_, factors));
   for (const auto& [group, chain] : groups_) {
     const std::int64_t ps = std::llround(scaled(chain, factors));
@@ -233,8 +327,9 @@ Foretold WhatIf::foretell(const std::vector<ResourceChange>& changes) const {
   }
   const auto any = [&changes](const auto& is) { return std::any_of(changes.begin(), changes.end(), is); };
   const auto before = static_cast<double>(before_ps_);
+  const bool is_partial = any([](const ResourceChange& it) { return it.is_partial; });
   if (any([](const ResourceChange& it) { return it.factor < 1; })) {
-    result.is_loose = static_cast<double>(result.ps()) > before * (1 + kNear);
+    result.is_loose = is_partial || static_cast<double>(result.ps()) > before * (1 + kNear);
     return result;
   }
   result.other_ps = std::min(result.other_ps, before_ps_);
@@ -246,8 +341,11 @@ Foretold WhatIf::foretell(const std::vector<ResourceChange>& changes) const {
     return it.resource->network == "scale_up" || it.resource == &resource_of("copy", "");
   });
   const bool has_rival = static_cast<double>(result.other_ps) > kRival * static_cast<double>(result.path_ps);
-  result.is_loose =
-      (computes_faster && (path_.at_cap_ps > 0 || (has_power_cap_ && gains))) || (gains && (widens_node || has_rival));
+  // How much of the time under a cap HBM would take anyway is not known.
+  const bool lifts_cap = any([](const ResourceChange& it) { return it.resource == &resource_called("cap"); });
+  result.is_loose = is_partial || (gains && lifts_cap) ||
+                    (computes_faster && (path_.at_cap_ps > 0 || (has_power_cap_ && gains))) ||
+                    (gains && (widens_node || has_rival));
   return result;
 }
 

@@ -5,7 +5,6 @@
 #include <functional>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -18,6 +17,7 @@ struct ResourceChange {
   const Resource* resource = nullptr;
   std::string field;  ///< empty: all of the resource
   double factor = 1;
+  bool is_partial = false;  ///< the field is of links that have no value of their own, and some have one
 };
 
 /// Reads NAME=xN, NAME=inf and NAME=0 (of what is a time), where NAME is a resource or one of its fields, and
@@ -55,34 +55,50 @@ struct Foretold {
 /// run as well, so that the new run is not shorter than it, as far as no order changes; nor than what the members of
 /// any group spend in its collectives, one after the other, once all have come. The larger of these is the estimate. A
 /// change for the better does not make a run longer. Bytes pass an end's interface and its link one behind the other,
-/// so that who widens one gains as far as the other lets through.
+/// so that who widens one gains as far as the other lets through. A link whose buffer is full before credit can be back
+/// carries a buffer a round trip: bytes, flight and waiting there shrink together. Kernels that leave cores to
+/// collectives do so for as long as these take.
 class WhatIf {
  public:
   explicit WhatIf(const nlohmann::ordered_json& why);
   [[nodiscard]] Foretold foretell(const std::vector<ResourceChange>& changes) const;
+  /// Links had the share of their rate that faults have taken from them.
+  [[nodiscard]] Foretold repaired() const;
 
  private:
   using Factors = std::map<const Resource*, double>;
+  /// Links of a network, "fabric", whose buffer lets through so much of their rate.
+  using Starved = std::pair<std::string, double>;
   /// Pieces in sequence, by what sets them.
   struct Chain {
     std::map<const Resource*, double> ps;
-    std::map<const Resource*, double> at_end_ps;  ///< of these, what passes an end's link or interface
-    double at_cap_ps = 0;                         ///< computing of kernels that a cap slows down, which is not in `ps`
+    /// Of these, what passes an end's link or interface, by the share of its rate that a fault has left it.
+    std::map<const Resource*, std::map<double, double>> at_end_ps;
+    std::map<Starved, double> loops_ps;  ///< on such links, and not in `ps`
+    double at_cap_ps = 0;                ///< computing of kernels that a cap slows down, which is not in `ps`
+    double faults_ps = 0;                ///< what bytes would spend less on links if these had their full rate
   };
   /// What sustains how many bytes per second, one behind the other.
   using Stages = std::map<const Resource*, double>;
 
   void add(Chain& chain, const nlohmann::ordered_json& pieces, double share) const;
   [[nodiscard]] double scaled(const Chain& chain, const Factors& factors) const;
-  /// What of a factor for the better comes through.
-  [[nodiscard]] double let_through(const Resource& resource, const Factors& factors) const;
+  /// What of a factor for the better comes through, where the resource has so much of its rate.
+  [[nodiscard]] double let_through(const Resource& resource, double had, const Factors& factors) const;
+
+  /// As resource "cores": how much shorter what a member spends in collectives is, waiting for others included.
+  [[nodiscard]] double shorter_collectives(const Factors& factors) const;
 
   std::int64_t before_ps_;
   bool has_power_cap_ = false;
-  std::vector<Stages> stages_;               ///< of each network
-  std::set<std::string, std::less<>> ends_;  ///< links that join ends to switches
+  std::vector<Stages> stages_;  ///< of each network
+  // Of links, the share of their rate that faults have left them.
+  std::map<std::string, double, std::less<>> ends_;    ///< that join ends to switches
+  std::map<std::string, double, std::less<>> faulty_;  ///< where it is less than the whole
+  std::map<std::string, Starved, std::less<>> starved_;
   Chain path_;
-  std::map<std::string, Chain> groups_;  ///< what a member spends in the collectives of each
+  std::map<std::string, Chain> groups_;  ///< what a member spends in the collectives of each, once all have come
+  double late_ps_ = 0;                   ///< and before, of all groups
 };
 
 }  // namespace weft::platforms

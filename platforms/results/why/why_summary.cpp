@@ -31,7 +31,8 @@ class Names {
     for (auto& [joined, links] : alike_) std::sort(links.begin(), links.end());
   }
 
-  [[nodiscard]] ordered_json piece(const Why& why, Time time) const {
+  [[nodiscard]] ordered_json piece(const Why& why, Time time) {
+    named_.insert(why.place);
     const Causes::Context& about = causes_.context_of(why.context);
     return {{"of", about.is_kernel ? "kernel" : "thread"},
             {"about", about.name.empty() ? "the start" : about.name},
@@ -45,10 +46,11 @@ class Names {
     const auto found = links_.find(place);
     return found == links_.end() ? causes_.place_name(place) : found->second.name;
   }
-  /// Links by their names in links.csv, with what they are and how they compare with those that join what they join.
-  [[nodiscard]] ordered_json links(const std::set<Causes::Place>& places) const {
+  /// Links that pieces so far name, by their names in links.csv, with what they are and how they compare with those
+  /// that join what they join.
+  [[nodiscard]] ordered_json links() const {
     ordered_json json = ordered_json::object();
-    for (const Causes::Place place : places) {
+    for (const Causes::Place place : named_) {
       const auto found = links_.find(place);
       if (found == links_.end()) continue;
       const NamedLink& link = found->second;
@@ -58,13 +60,38 @@ class Names {
                          {"had", link.transmitter->rate_had()},
                          {"propagation", to_text(link.transmitter->propagation())},
                          {"buffer", to_text(Bytes(static_cast<std::uint64_t>(link.transmitter->buffer())))},
+                         {"fills", fills(*link.transmitter)},
                          {"utilisation", link.utilisation},
                          {"alike", compared(link)}};
     }
     return json;
   }
 
+  /// Of links that lose packets those that lose most.
+  [[nodiscard]] ordered_json lossy() const {
+    std::vector<const NamedLink*> lossy;
+    for (const auto& [place, link] : links_) {
+      if (link.lost > 0) lossy.push_back(&link);
+    }
+    std::stable_sort(lossy.begin(), lossy.end(), [](const NamedLink* a, const NamedLink* b) {
+      return std::tuple(-a->lost, a->name) < std::tuple(-b->lost, b->name);
+    });
+    ordered_json json = ordered_json::array();
+    for (const NamedLink* link : lossy) {
+      if (json.size() == kMostPieces) break;
+      json.push_back(
+          {{"link", link->name}, {"network", link->network}, {"packets", link->packets}, {"lost", link->lost}});
+    }
+    return json;
+  }
+
  private:
+  /// The share of its rate that the buffer behind a link lets through over its flight, at most.
+  static double fills(const fabric::Transmitter& link) {
+    const Time full = transfer_time(Bytes(static_cast<std::uint64_t>(link.buffer())), link.rate());
+    return std::min(1.0, static_cast<double>(full.count()) / static_cast<double>(2 * link.propagation().count()));
+  }
+
   using Alike = std::vector<std::pair<double, std::string>>;  ///< utilisations, the least first, with links' names
 
   /// With those that join what it joins, itself included. `as_busy` has others that are at least half as busy, where
@@ -95,9 +122,10 @@ class Names {
   const Causes& causes_;
   std::map<Causes::Place, NamedLink> links_;
   std::map<std::pair<std::string, std::string>, Alike> alike_;  ///< by network and `joins`
+  std::set<Causes::Place> named_;
 };
 
-ordered_json largest(const Names& names, const CauseSums& sums) {
+ordered_json largest(Names& names, const CauseSums& sums) {
   std::vector<std::pair<Why, Time>> sorted(sums.begin(), sums.end());
   std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
   ordered_json list = ordered_json::array();
@@ -144,7 +172,7 @@ ordered_json computed(Machine& machine, const std::set<Causes::Place>& places) {
   return {{"median_ps", *middle}, {"on_path", on_path}};
 }
 
-ordered_json waits(Machine& machine, const Names& names) {
+ordered_json waits(Machine& machine, Names& names) {
   ordered_json list = ordered_json::array();
   for (const auto& [place, sums] : machine.causes()->tables().waits) {
     list.push_back({{"place", names.place(place)}, {"ps", total(sums).count()}, {"for", largest(names, sums)}});
@@ -152,9 +180,10 @@ ordered_json waits(Machine& machine, const Names& names) {
   return list;
 }
 
-ordered_json collectives(Machine& machine, const Names& names) {
+ordered_json collectives(Machine& machine, Names& names) {
   ordered_json list = ordered_json::array();
   for (const auto& [key, all] : machine.causes()->tables().collectives) {
+    if (all.calls == 0) continue;
     ordered_json last = ordered_json::array();
     std::vector<std::pair<int, std::pair<std::int64_t, Time>>> ranks(all.last.begin(), all.last.end());
     std::stable_sort(ranks.begin(), ranks.end(),
@@ -226,7 +255,7 @@ ordered_json why_summary(Machine& machine, const WhySpan& span) {
   std::vector<std::pair<std::tuple<std::size_t, Why>, Sum>> sorted(sums.begin(), sums.end());
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const auto& a, const auto& b) { return a.second.ps > b.second.ps; });
-  const Names names(machine, span);
+  Names names(machine, span);
   ordered_json pieces = ordered_json::array();
   std::set<Causes::Place> places;
   for (const auto& [key, sum] : sorted) {
@@ -239,17 +268,20 @@ ordered_json why_summary(Machine& machine, const WhySpan& span) {
   }
   ordered_json ends = ordered_json::array();
   for (const Time end : span.steps) ends.push_back(end.count());
+  ordered_json waited = waits(machine, names);
+  ordered_json spent = collectives(machine, names);
   return {{"from_ps", span.from.count()},
           {"until_ps", at},
           {"training_steps_ps", ends},
           {"steps", path.size()},
           {"pieces", pieces},
-          {"links", names.links(places)},
+          {"links", names.links()},
+          {"lossy", names.lossy()},
           {"computed", computed(machine, places)},
           {"stages", stages(machine)},
           {"power_cap", machine.config().accelerator.array.compute.power.cap > Power()},
-          {"waits", waits(machine, names)},
-          {"collectives", collectives(machine, names)}};
+          {"waits", std::move(waited)},
+          {"collectives", std::move(spent)}};
 }
 
 }  // namespace weft::platforms

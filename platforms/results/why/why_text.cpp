@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "platforms/results/format.h"
-#include "platforms/results/why/what_if.h"
+#include "platforms/results/why/resources.h"
 
 namespace weft::platforms {
 namespace {
@@ -167,6 +167,23 @@ std::string compared_text(const ordered_json& link) {
                      percent(alike["median"]));
 }
 
+/// Which links lost the packets that timers wait for.
+std::string lossy_text(const ordered_json& why, const Branch& of_others, const Tree& tree) {
+  const auto timers = of_others.parts.find(std::string(resource_called("timeout").words));
+  const ordered_json lossy = why.value("lossy", ordered_json::array());
+  if (timers == of_others.parts.end() || tree.share(timers->second.ps) < kLeastShare || lossy.empty()) return "";
+  constexpr std::size_t kMostNames = 3;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(lossy.size(), kMostNames); ++i) {
+    const ordered_json& link = lossy[i];
+    text += fmt::format("{}{} of {} on {} ({:.2g} %)", i == 0 ? "" : ", ", link["lost"].get<std::int64_t>(),
+                        link["packets"].get<std::int64_t>(), link["link"].get<std::string>(),
+                        100 * link["lost"].get<double>() / link["packets"].get<double>());
+  }
+  return fmt::format(" Packets were lost: {}; {}.", text,
+                     lossy.size() > kMostNames ? "other links lost fewer" : "no other link lost any");
+}
+
 std::string links_text(const ordered_json& why, const Branch& links, const Tree& tree) {
   std::vector<std::vector<std::string>> lines = {
       {"links that the path crosses", "time", "share", "mostly", "busy", "alike", "rate", "flight", "buffer"}};
@@ -306,10 +323,17 @@ std::string why_text(const ordered_json& why, const ordered_json& values, WhyTex
       if (const ordered_json all = why.value("links", ordered_json::object()); all.contains(busiest)) {
         const ordered_json& link = all[busiest];
         words += compared_text(link);
-        if (rate_text(link) != link["rate"]) words += fmt::format(" It had {}.", rate_text(link));
+        if (rate_text(link) != link["rate"]) words += fmt::format(" A fault left it {}.", rate_text(link));
+        if (link.value("fills", 1.0) < 0.9) {
+          words +=
+              fmt::format(" The buffer behind it, {}, lets through {:.0f} % of the rate at most, with a flight of {}.",
+                          link["buffer"].get<std::string>(), 100 * link["fills"].get<double>(),
+                          link["propagation"].get<std::string>());
+        }
       }
     }
   }
+  words += lossy_text(why, of_others, tree);
   std::string text = wrapped(words, 0) + "\n\n" + resources_text(why, values, whole);
   if (how_much == WhyText::kBrief) return text;
   text.insert(0, machine_text(values));
@@ -324,39 +348,6 @@ std::string why_text(const ordered_json& why, const ordered_json& values, WhyTex
     if (!table.empty()) text += "\n" + table;
   }
   return text;
-}
-
-std::string advice_text(const ordered_json& why, const ordered_json& values, std::size_t most) {
-  struct Row {
-    const Resource* resource;
-    Foretold little;
-    Foretold twice;
-  };
-  const WhatIf what_if(why);
-  std::vector<Row> rows;
-  for (const Resource& resource : resources()) {
-    if (resource.settings.empty()) continue;
-    const ResourceChange little{&resource, "", 1.1};
-    const ResourceChange twice{&resource, "", 2};
-    if (!values.empty() && settings_of(twice, values).empty()) continue;
-    const Row row{&resource, what_if.foretell({little}), what_if.foretell({twice})};
-    if (row.twice.ps() < row.twice.before_ps) rows.push_back(row);
-  }
-  std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.twice.ps() < b.twice.ps(); });
-  if (rows.size() > most) rows.resize(most);
-  if (rows.empty()) return "";
-  const auto gain = [](const Foretold& it) {
-    return 100.0 * static_cast<double>(it.before_ps - it.ps()) / static_cast<double>(it.before_ps);
-  };
-  const double widest = std::max(gain(rows.front().twice), 1e-9);
-  std::vector<std::vector<std::string>> lines = {{"what more of it would save (estimates)", "10 %", "twice", ""}};
-  for (const Row& row : rows) {
-    const auto bar = static_cast<std::size_t>(20 * gain(row.twice) / widest + 0.5);
-    lines.push_back({fmt::format("  {} ({})", row.resource->name, row.resource->words),
-                     fmt::format("{:.1f} %", gain(row.little)), fmt::format("{:.1f} %", gain(row.twice)),
-                     std::string(bar, '#') + (row.twice.is_loose ? " loose" : "")});
-  }
-  return in_columns(lines, 3);
 }
 
 }  // namespace weft::platforms

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
@@ -14,9 +12,5 @@ enum class WhyText { kBrief, kScreen, kAll };
 /// `values` are config.json's, of which tables name those that set a time; null where they are not known.
 std::string why_text(const nlohmann::ordered_json& why, const nlohmann::ordered_json& values,
                      WhyText how_much = WhyText::kScreen);
-
-/// Which resources would make the run shorter, and by how much, by foretell(): the largest first.
-std::string advice_text(const nlohmann::ordered_json& why, const nlohmann::ordered_json& values,
-                        std::size_t most = SIZE_MAX);
 
 }  // namespace weft::platforms

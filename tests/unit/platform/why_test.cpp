@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a critical path says of a change, and of the difference of two runs: alone, with paths made here.
 #include <gtest/gtest.h>
+#include <algorithm>
 
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
+#include "platforms/results/why/advice.h"
 #include "platforms/results/why/compare.h"
 #include "platforms/results/why/resources.h"
 #include "platforms/results/why/what_if.h"
@@ -89,10 +92,57 @@ TEST(WhatIf, UplinksAreLinksBetweenSwitches) {
   EXPECT_EQ(told("fabric.uplinks=8", "cable=x2"), 1'100'000'000);
   EXPECT_EQ(told("uplink=x2", "link=x2"), 900'000'000);
   EXPECT_EQ(settings_of(read_change("uplink=x2", set), set).front().value, "8");
-  const std::string advice = advice_text(why, set);
-  EXPECT_NE(advice.find("uplink (bytes on links between switches)"), std::string::npos) << advice;
+  const std::string text = advice_text(advice(why, set));
+  EXPECT_NE(text.find("uplink (bytes on links between switches)"), std::string::npos) << text;
   EXPECT_EQ(settings_text(set, resource_called("link")), "fabric.link.rate 400Gbps, fabric.uplinks 4");
   EXPECT_EQ(settings_text(values(), resource_called("link")), "fabric.link.rate 400Gbps");
+}
+
+/// An end's link that a fault slows down gains from a higher rate, though its interface is slower than links without
+/// faults.
+TEST(WhatIf, ALinkAtFaultIsWhatItHad) {
+  ordered_json why = path();
+  why["stages"] = {{"fabric", {{"link", 50e9}, {"nic", 48e9}}}};
+  why["links"] = {{"network.b.port7 to nic7", {{"joins", "to ends"}, {"had", 1.0}}}};
+  const auto told = [&why] { return WhatIf(why).foretell({read_change("link=x2", values())}).path_ps; };
+  EXPECT_EQ(told(), 1'000'000'000);
+  EXPECT_EQ(WhatIf(why).repaired().ps(), 1'000'000'000);
+  EXPECT_FALSE(advice(why, values()).contains("repaired_ps"));
+  why["links"]["network.b.port7 to nic7"]["had"] = 0.25;
+  EXPECT_EQ(told(), 850'000'000);
+  EXPECT_EQ(WhatIf(why).repaired().path_ps, 775'000'000);
+  const ordered_json its = advice(why, values());
+  EXPECT_EQ(its["repaired_ps"], WhatIf(why).repaired().ps());
+  EXPECT_NE(advice_text(its).find("Links without their faults would save "), std::string::npos) << advice_text(its);
+}
+
+/// A buffer that holds a quarter of what is under way: four round trips for what one could carry.
+TEST(WhatIf, ABufferThatIsTooSmallIsALoop) {
+  ordered_json why = path();
+  why["pieces"].push_back(piece("all-gather thread", "queue", "nic0 out", "fabric", 100'000'000));
+  why["pieces"].push_back(piece("all-gather thread", "propagation", "nic0 out", "fabric", 300'000'000));
+  why["pieces"].push_back(piece("all-gather thread", "credit", "nic0 out", "fabric", 400'000'000));
+  why["until_ps"] = 1'800'000'000;
+  why["links"] = {{"nic0 out", {{"network", "fabric"}, {"joins", "from ends"}, {"fills", 0.25}}}};
+  ordered_json set = values();
+  set["fabric.link.buffer"]["value"] = "128KiB";
+  const auto told = [&](const char* first, const char* second) {
+    return WhatIf(why).foretell({read_change(first, set), read_change(second, set)}).path_ps;
+  };
+  EXPECT_EQ(told("buffer=x2", "hbm=x1"), 1'400'000'000);
+  EXPECT_EQ(told("cable=x2", "buffer=x2"), 1'200'000'000);
+  EXPECT_EQ(told("buffer=inf", "cable=x2"), 1'200'000'000);  // the rate is left
+  EXPECT_EQ(told("link=x2", "buffer=x1"), 1'650'000'000);    // of the other link alone
+  EXPECT_EQ(told("buffer=x0.5", "hbm=x1"), 2'600'000'000);
+}
+
+/// Kernels beside collectives get their cores back when these end.
+TEST(WhatIf, ShorterCollectivesGiveCoresBack) {
+  ordered_json why = path();
+  why["pieces"].push_back(piece("product", "lost cores", "accelerator3", "", 100'000'000));
+  why["until_ps"] = 1'100'000'000;
+  // Of 1,000 us that a member has cores for collectives, 200 wait for others, and half of the rest is saved.
+  EXPECT_EQ(WhatIf(why).foretell({read_change("link=x2", values())}).path_ps, 850'000'000 + 60'000'000);
 }
 
 TEST(WhatIf, IsNotBelowTheCollectivesOfAGroup) {
@@ -131,6 +181,25 @@ TEST(WhatIf, IsSettingsOfThePlatform) {
   EXPECT_EQ(settings("compute=x2"), "");
 }
 
+/// A change of links is one of those with a rate of their own, too; a change of the field that they do not have is not.
+TEST(WhatIf, LinksWithARateOfTheirOwnChangeAsWell) {
+  ordered_json set = values();
+  set["fabric.edges.0.link.rate"] = {{"value", "400Gbps"}, {"source", "default"}};
+  EXPECT_FALSE(read_change("fabric.link.rate=x2", set).is_partial);
+  set["fabric.edges.1.link.rate"] = {{"value", "44Gbps"}, {"source", "file"}};
+  set["scale_up.fabric.edges.1.link.rate"] = {{"value", "44Gbps"}, {"source", "file"}};
+  const std::vector<ChangedSetting> all = settings_of(read_change("link=x2", set), set);
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(all[0].field + "=" + all[0].value, "fabric.link.rate=800Gbps");
+  EXPECT_EQ(all[1].field + "=" + all[1].value, "fabric.edges.1.link.rate=88Gbps");
+  const ResourceChange partial = read_change("fabric.link.rate=x2", set);
+  EXPECT_EQ(settings_of(partial, set).size(), 1U);
+  EXPECT_TRUE(WhatIf(path()).foretell({partial}).is_loose);
+  EXPECT_FALSE(WhatIf(path()).foretell({read_change("link=x2", set)}).is_loose);
+  set["others.0.accelerator.hbm.rate"] = {{"value", "900GBps"}, {"source", "default"}};
+  EXPECT_EQ(settings_of(read_change("hbm=x2", set), set).back().value, "1800GBps");
+}
+
 TEST(WhatIf, RefusesByName) {
   const auto message = [](const char* text) -> std::string {
     try {
@@ -147,8 +216,32 @@ TEST(WhatIf, RefusesByName) {
   EXPECT_TRUE(message("turbo=x2").starts_with("expected one of compute, cap, hbm, launch, ")) << message("turbo=x2");
 }
 
+/// What a reader needs to name the fault: on which link packets are lost, and how little a buffer holds.
+TEST(WhyText, NamesLossAndSmallBuffers) {
+  ordered_json why = path();
+  why["pieces"].push_back(piece("all-gather thread", "recovery", "nic3", "fabric", 200'000'000));
+  why["until_ps"] = 1'200'000'000;
+  EXPECT_EQ(why_text(why, values()).find("Packets were lost"), std::string::npos);
+  why["lossy"] = {{{"link", "nic3 out"}, {"network", "fabric"}, {"packets", 2000}, {"lost", 30}}};
+  ordered_json& link = why["links"]["network.b.port7 to nic7"];
+  link = {{"network", "fabric"}, {"joins", "to ends"},   {"rate", "400Gbps"},
+          {"had", 0.25},         {"propagation", "8us"}, {"buffer", "128KiB"},
+          {"fills", 0.16},       {"utilisation", 0.5},   {"alike", {{"links", 1}, {"median", 0.5}}}};
+  std::string text = why_text(why, values());
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  EXPECT_NE(text.find("Packets were lost: 30 of 2000 on nic3 out (1.5 %); no other link lost any."), std::string::npos)
+      << text;
+  EXPECT_NE(text.find("A fault left it 25 % of 400Gbps. The buffer behind it, 128KiB, lets through 16 % of the rate at "
+                      "most, with a flight of 8us."),
+            std::string::npos)
+      << text;
+  ordered_json set = values();
+  set["fabric.link.rate"]["source"] = "command line";
+  EXPECT_EQ(settings_text(set, resource_called("link")), "fabric.link.rate 400Gbps (--set)");
+}
+
 TEST(Advice, RanksWhatHelpsMost) {
-  const std::string text = advice_text(path(), ordered_json::object());
+  const std::string text = advice_text(advice(path(), ordered_json::object()));
   const std::size_t compute = text.find("compute (computing)");
   EXPECT_NE(compute, std::string::npos) << text;
   EXPECT_GT(text.find("hbm (waiting for HBM)"), compute) << text;

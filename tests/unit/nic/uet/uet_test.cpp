@@ -346,6 +346,55 @@ TEST(UetCongestion, SchemesOfRoceWorkAsWell) {
   }
 }
 
+/// What a window holds when it is cut may be less than what a receiver acknowledges together, and none of it asks.
+TEST(UetCongestion, ACutWindowNeverWaitsForATimeout) {
+  for (const Bytes mark : {8_KiB, 20_KiB, 40_KiB}) {
+    for (const char* scheme : {"nscc", "dctcp"}) {
+      test::fresh_kernel();
+      BenchConfig config = tree();
+      config.nic.congestion = scheme;
+      config.nic.uet.ack_every = 64_KiB;
+      config.nic.round_trip = 12_us;
+      config.network.switch_config.marking = {mark, 4 * mark, 1};
+      Bench bench(config);
+      for (std::size_t e = 0; e < kEnds; ++e) {
+        for (std::size_t to = 0; to < kEnds; ++to) {
+          if (to == e) continue;
+          const Connection pair = bench.connect(e, to);
+          bench.ring_at(Time(), e, write(pair.a, 0, 0, 400'000));
+        }
+      }
+      bench.run();
+      EXPECT_EQ(sum(bench, &NicCounters::timeouts), 0) << scheme << ", " << to_text(mark);
+    }
+  }
+}
+
+/// The grant for packets that were cut may be lost, where nothing else of a flow needs credit. What has come all the
+/// same no longer waits for it.
+TEST(UetCongestion, CreditsOutlastLosses) {
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    test::fresh_kernel();
+    BenchConfig config = lossy_tree(16_KiB);
+    config.stall.seed = seed;
+    config.nic.congestion = "rccc";
+    config.nic.round_trip = 12_us;
+    config.nic.ack_timeout = 100_us;
+    config.nic.retry_limit = 15;
+    config.network.faults.push_back({.link = "*", .loss = 0.03});
+    Bench bench(config);
+    for (std::size_t e = 1; e < kEnds; ++e) {
+      const Connection pair = bench.connect(e, 0);
+      bench.ring_at(Time(), e, write(pair.a, 0, 0, 30'000));
+    }
+    bench.dispatcher.run_until(100_ms);
+    for (std::size_t e = 1; e < kEnds; ++e) {
+      ASSERT_EQ(bench.completions(e).size(), 1U) << "seed " << seed << ", end " << e;
+      EXPECT_EQ(bench.completions(e).front().entry.status, Status::kSuccess) << "seed " << seed << ", end " << e;
+    }
+  }
+}
+
 // --- At random ---
 
 bool messages_arrive(std::uint64_t seed) {
