@@ -63,6 +63,9 @@ struct Holding {
   std::int64_t ranks = 1;
   std::int64_t place = 0;  ///< the rank's number among them
   std::int64_t share = 0;  ///< elements that the rank has gradients of: with kWhole all, else its part, padded
+  /// So many ranks have the same shards, and sums of the same gradients (HSDP), and which of these the rank is.
+  std::int64_t copies = 1;
+  std::int64_t copy = 0;
 
   [[nodiscard]] std::int64_t elements() const {
     std::int64_t sum = 0;
@@ -85,12 +88,14 @@ struct Problem {
   }
 };
 
-/// A collective among the ranks of a holding, or among those that tensor parallelism has cut its tensors for.
+/// A collective among the ranks of a holding, or among those that tensor parallelism has cut its tensors for, or that
+/// have copies of the same shards.
 struct Exchange {
   dimensions::Operation what = dimensions::Operation::kAllToAll;
   std::int64_t bytes = 0;  ///< of the whole buffer, in equal parts: where ranks have more or less, their mean
   std::size_t holding = 0;
   bool is_of_cuts = false;
+  bool is_of_copies = false;
 };
 
 /// Kernels, then a collective that needs them; what comes behind it in a task needs what it brings.

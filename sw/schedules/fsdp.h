@@ -112,7 +112,9 @@ class Fsdp {
   /// Of the steps before one.
   [[nodiscard]] std::uint64_t exchanges_before(int step) const;
   void allocate_exchanges(Member& member);
-  [[nodiscard]] collectives::Communicator& optimizer_group(const Member& member) const;
+  /// In which the member does an exchange of the optimizer, and its number there.
+  [[nodiscard]] std::pair<collectives::Communicator*, int> optimizer_group(const Member& member,
+                                                                           const optimizers::Exchange& exchange) const;
   /// Whether an AllReduce follows each ReduceScatter.
   [[nodiscard]] bool replicates() const { return shards_ > 1 && copies_ > 1; }
   [[nodiscard]] collectives::Communicator& scatter_group(const Member& member) const;

@@ -42,16 +42,19 @@ optimizers::Holding holding_of(const FsdpConfig& config, const models::Transform
                                              : optimizers::Sharing::kShards;
   holding.ranks = shards > 1 ? shards : copies;
   holding.share = (models::total_parameters(model) + shards - 1) / shards;
+  if (shards > 1) holding.copies = copies;
   return holding;
 }
 
-/// The rank that has most to do, where each has what it owns: all are planned like this one, for whom all wait.
-std::int64_t busiest(const optimizers::Optimizer& optimizer, optimizers::Problem problem) {
+/// Makes the rank that of those who own parts of the same that has most to do: all are planned like this one, for whom
+/// all wait.
+void make_busiest(const optimizers::Optimizer& optimizer, optimizers::Problem& problem) {
   optimizers::Holding& holding = problem.holdings.front();
-  if (holding.sharing != optimizers::Sharing::kWhole) return 0;
+  const bool is_whole = holding.sharing == optimizers::Sharing::kWhole;
+  std::int64_t& place = is_whole ? holding.place : holding.copy;
   std::int64_t most = -1;
   std::int64_t found = 0;
-  for (holding.place = 0; holding.place < holding.ranks; ++holding.place) {
+  for (place = 0; place < (is_whole ? holding.ranks : holding.copies); ++place) {
     std::int64_t operations = 0;
     for (const optimizers::Task& task : optimizer.update(problem, 0)) {
       for (const optimizers::Piece& piece : task.pieces) {
@@ -60,9 +63,9 @@ std::int64_t busiest(const optimizers::Optimizer& optimizer, optimizers::Problem
     }
     if (operations <= most) continue;
     most = operations;
-    found = holding.place;
+    found = place;
   }
-  return found;
+  place = found;
 }
 
 void append(std::vector<PlannedKernel>& to, const std::vector<models::Kernel>& kernels,
@@ -122,7 +125,7 @@ void FsdpPlan::plan_updates(const FsdpConfig& config, const accelerator::Compute
   optimizers::Problem problem{
       {holding_of(config, model, shards, copies)}, config.fusion, static_cast<int>(size_of(config.parameter_type))};
   optimizer->check(problem);
-  problem.holdings.front().place = busiest(*optimizer, problem);
+  make_busiest(*optimizer, problem);
   kept = optimizer->kept(problem);
   streamed_bytes = optimizer->streamed_bytes();
   const std::int64_t period = std::min<std::int64_t>(optimizer->period(), config.steps);

@@ -50,7 +50,7 @@ void Fsdp::allocate_exchanges(Member& member) {
     for (const PlannedPiece& piece : update.pieces) {
       if (!piece.exchange) continue;
       in_place = in_place && piece.exchange->what == dimensions::Operation::kAllgather;
-      optimizer_group(member).check(piece.exchange->what);
+      optimizer_group(member, *piece.exchange).first->check(piece.exchange->what);
       most = std::max(most, piece.exchange->bytes);
     }
   }
@@ -61,9 +61,12 @@ void Fsdp::allocate_exchanges(Member& member) {
   }
 }
 
-/// Those that share parameters, or have all of them.
-Communicator& Fsdp::optimizer_group(const Member& member) const {
-  return shards_ > 1 ? *gather_groups_[static_cast<std::size_t>(member.copy)] : *copy_groups_[0];
+/// Those that share parameters, or have all of them, or have copies of a shard.
+std::pair<Communicator*, int> Fsdp::optimizer_group(const Member& member, const optimizers::Exchange& exchange) const {
+  if (shards_ > 1 && !exchange.is_of_copies) {
+    return {gather_groups_[static_cast<std::size_t>(member.copy)].get(), member.shard};
+  }
+  return {copy_groups_[static_cast<std::size_t>(member.shard)].get(), member.copy};
 }
 
 void Fsdp::update(Member& member, int step) {
@@ -94,8 +97,8 @@ Task Fsdp::exchange(Member& member) {
 Task Fsdp::exchange(Member& member, const PlannedPiece& piece, std::uint64_t number) {
   const auto bytes = static_cast<std::uint64_t>(piece.exchange->bytes);
   const auto [input, output] = member.exchange_buffers[number % member.exchange_buffers.size()];
-  Communicator& group = optimizer_group(member);
-  const int place = shards_ > 1 ? member.shard : member.copy;
+  const auto [communicator, place] = optimizer_group(member, *piece.exchange);
+  Communicator& group = *communicator;
   const std::uint64_t seed = exchange_seed(number);
   const std::uint64_t unit = size_of(kExchangeType);
   const bool gathers = piece.exchange->what == dimensions::Operation::kAllgather;

@@ -76,7 +76,8 @@ std::uint64_t memory_of(const FsdpResult& result, const std::string& what) {
 
 /// Shards of all 8 ranks, of 4 in two copies, and whole parameters on all. A dropped or misplaced part would be wrong.
 TEST(FsdpOptimizers, ExchangeWhatOthersHaveForThem) {
-  for (const auto& [optimizer, shards] : {std::pair("muon", 0), {"muon", 4}, {"muon", 1}, {"shampoo", 1}}) {
+  for (const auto& [optimizer, shards] :
+       {std::pair("muon", 0), {"muon", 4}, {"muon", 1}, {"shampoo", 1}, {"shampoo", 4}, {"soap", 2}}) {
     const FsdpResult result = updated(two_nodes(), nano_with(optimizer, shards));
     EXPECT_EQ(result.wrong, 0) << optimizer << " in " << shards;
     const Time parts = result.compute + result.exposed_allgather + result.exposed_reduce_scatter +
@@ -122,6 +123,47 @@ TEST(FsdpOptimizers, MuonHasAnAllToAllThereAndBackForEachBatch) {
   const FsdpResult adamw = updated(machine, nano_with("adamw"));
   EXPECT_EQ(adamw.exposed_optimizer, Time());
   EXPECT_GT(result.steps.back(), adamw.steps.back());
+}
+
+/// Blocks of a shard have owners among the ranks that have copies of it (facebookresearch/optimizers, HSDPDistributor):
+/// ranks 0 and 4 of two copies in 4 shards, and they alone gather updates, of a quarter of all matrices in 32 bits.
+TEST(FsdpOptimizers, ShareOutBlocksOfAShardAmongItsCopies) {
+  for (const char* optimizer : {"shampoo", "soap"}) {
+    MachineConfig machine = two_nodes();
+    machine.data = false;
+    const FsdpConfig config = nano_with(optimizer, 4);
+    const FsdpResult result = updated(machine, config);
+    std::int64_t gathers = 0;
+    std::int64_t bytes = 0;
+    for (const auto& [what, row] : result.of_first.sums()) {
+      if (what.operation != "all_gather" || what.ranks != 2) continue;
+      gathers += row.count;
+      bytes = static_cast<std::int64_t>(what.bytes);
+    }
+    EXPECT_EQ(gathers, 2) << optimizer << ": one in each step";
+    const accelerator::ComputeConfig& compute = machine.accelerator.array.compute;
+    const schedules::FsdpPlan two(config, compute, 4, 2);
+    const schedules::FsdpPlan one(config, compute, 4, 1);
+    const auto flops_of = [](const schedules::FsdpPlan& plan) {
+      double sum = 0;
+      for (const schedules::PlannedKernel& kernel : plan.update(0).kernels()) sum += kernel.work.flops;
+      return sum;
+    };
+    EXPECT_EQ(one.update(0).exchanges(), 0U);
+    ASSERT_EQ(two.update(0).exchanges(), 1U);
+    // nano: 4 blocks of matrices of 64 rows and more, all of whose rows 4 ranks divide.
+    std::int64_t matrices = 0;
+    for (std::int64_t b = 0; b < two.model.blocks(); ++b) {
+      for (const models::Tensor& tensor : models::unit_tensors(two.model, models::block_kind(two.model, b))) {
+        if (tensor.cols > 1) matrices += tensor.elements();
+      }
+    }
+    EXPECT_EQ(bytes, 4 * matrices / 4) << optimizer;
+    EXPECT_LT(flops_of(two), 0.6 * flops_of(one)) << optimizer << ": half, but for what cannot be divided";
+    EXPECT_GE(flops_of(two), 0.5 * flops_of(one));
+    EXPECT_LT(two.kept.state_bytes(), one.kept.state_bytes());
+    EXPECT_EQ(two.kept.masters, one.kept.masters) << "all of the shard's parameters are updated by all of its copies";
+  }
 }
 
 TEST(FsdpOptimizers, KeepWhatTheySay) {

@@ -106,6 +106,33 @@ std::string refused(const std::function<void()>& action) {
   return "nothing was refused";
 }
 
+TEST(Blocks, OfAShardAreSharedOutAmongItsCopies) {
+  Problem problem = problem_of(Sharing::kShards, 4);
+  Holding& holding = problem.holdings.front();
+  const std::int64_t all = own_blocks(holding, 32).front().elements();
+  EXPECT_EQ(all, 10 * 16 * 96) << "16 rows of each matrix, in blocks of 32 columns";
+  EXPECT_TRUE(exchanges_of(named("soap", {{"block", "32"}})->update(problem, 0)).empty());
+  holding.copies = 3;
+  std::int64_t sum = 0;
+  std::int64_t state = 0;
+  for (holding.copy = 0; holding.copy < 3; ++holding.copy) {
+    sum += own_blocks(holding, 32).front().elements();
+    for (const auto& [what, bytes] : named("soap", {{"block", "32"}})->kept(problem).state) {
+      if (what == "two moments of matrices in 32 bits") state += bytes;
+    }
+  }
+  EXPECT_EQ(sum, all);
+  EXPECT_EQ(state, 8 * all);
+  holding.copy = 1;
+  const std::vector<Exchange> exchanges = exchanges_of(named("soap", {{"block", "32"}})->update(problem, 0));
+  ASSERT_EQ(exchanges.size(), 1U);
+  EXPECT_EQ(exchanges[0].what, Operation::kAllgather);
+  EXPECT_TRUE(exchanges[0].is_of_copies);
+  EXPECT_EQ(exchanges[0].bytes, 4 * all) << "in 32 bits";
+  // Muon puts matrices together from shards, in each copy.
+  for (const Exchange& exchange : exchanges_of(named("muon")->update(problem, 0))) EXPECT_FALSE(exchange.is_of_copies);
+}
+
 TEST(Muon, IsSoManyOperations) {
   // 2 m^2 n, 2 m^3 and 2 m^2 n, five times.
   EXPECT_EQ(newton_schulz_operations(64, 96), 5 * (4LL * 64 * 64 * 96 + 2LL * 64 * 64 * 64));
