@@ -67,7 +67,7 @@ TEST(WorkloadOptimizers, ShampooSharesOutBlocksOfAShardAmongItsCopies) {
   const auto [two, names] = nodes("fsdp=8,dp=2");
   EXPECT_TRUE(no_names.empty());
   ASSERT_EQ(names.size(), 1U);
-  EXPECT_NE(names[0].find("allgather"), std::string::npos) << names[0];
+  EXPECT_NE(names[0].find("all-gather"), std::string::npos) << names[0];
   EXPECT_NEAR(static_cast<double>(two), static_cast<double>(one) / 2, 0.02 * static_cast<double>(one));
 }
 
