@@ -4,6 +4,7 @@
 #include "hw/accelerator/kernel_work.h"
 #include "hw/accelerator/kernels/attention.h"
 #include "hw/accelerator/kernels/convolution.h"
+#include "hw/accelerator/kernels/eigen.h"
 #include "hw/accelerator/kernels/elementwise.h"
 #include "hw/accelerator/kernels/embedding.h"
 #include "hw/accelerator/kernels/factorisation.h"

@@ -195,6 +195,45 @@ void invert(std::int64_t side, std::span<const Real> factor, Real damping, std::
 }
 
 template <typename Real>
+void decompose(std::int64_t side, std::span<const Real> factor, std::span<Real> vectors_and_values) {
+  expect("a factor", factor.size(), side * side);
+  expect("eigenvectors and eigenvalues", vectors_and_values.size(), side * side + side);
+  const Matrix<Real> matrix = ConstView<Real>(factor.data(), side, side);
+  if (!matrix.allFinite()) throw std::domain_error("expected finite elements");
+  const Eigen::SelfAdjointEigenSolver<Matrix<Real>> solver(matrix);
+  if (solver.info() != Eigen::Success) throw std::domain_error("expected a matrix whose eigenvalues can be found");
+  // By rows as all that is stored: the transpose has a vector in each.
+  View<Real>(vectors_and_values.data(), side, side) = solver.eigenvectors().transpose();
+  for (std::int64_t i = 0; i < side; ++i) {
+    vectors_and_values[static_cast<std::size_t>(side * side + i)] = std::max(Real(0), solver.eigenvalues()(i));
+  }
+}
+
+template <typename Real>
+void precondition_by_eigen(const Layer& layer, std::span<const Real> of_a, std::span<const Real> of_g, Real damping,
+                           std::span<Real> gradient) {
+  expect_factors(layer);
+  const std::int64_t a = models::factor_a(layer);
+  const std::int64_t g = models::factor_g(layer);
+  expect("eigenvectors and eigenvalues", of_a.size(), a * a + a);
+  expect("eigenvectors and eigenvalues", of_g.size(), g * g + g);
+  expect("a gradient", gradient.size(), a * g);
+  const ConstView<Real> vectors_a(of_a.data(), a, a);
+  const ConstView<Real> vectors_g(of_g.data(), g, g);
+  View<Real> matrix(gradient.data(), g, a);
+  const Matrix<Real> half = vectors_g * matrix;
+  Matrix<Real> turned = half * vectors_a.transpose();
+  for (std::int64_t row = 0; row < g; ++row) {
+    for (std::int64_t col = 0; col < a; ++col) {
+      turned(row, col) /=
+          of_g[static_cast<std::size_t>(g * g + row)] * of_a[static_cast<std::size_t>(a * a + col)] + damping;
+    }
+  }
+  const Matrix<Real> back = vectors_g.transpose() * turned;
+  matrix = back * vectors_a;
+}
+
+template <typename Real>
 void precondition(const Layer& layer, std::span<const Real> inverse_a, std::span<const Real> inverse_g,
                   std::span<Real> gradient) {
   expect_factors(layer);
@@ -274,6 +313,9 @@ void unpack_triangle(std::int64_t side, std::span<const Real> triangle, Real sca
   template void average_factor_g(const Layer&, std::int64_t, std::span<const Real>, Real, std::span<Real>);          \
   template Damping factored_damping(std::int64_t, std::span<const Real>, std::int64_t, std::span<const Real>, Real); \
   template void invert(std::int64_t, std::span<const Real>, Real, std::span<Real>);                                  \
+  template void decompose(std::int64_t, std::span<const Real>, std::span<Real>);                                     \
+  template void precondition_by_eigen(const Layer&, std::span<const Real>, std::span<const Real>, Real,              \
+                                      std::span<Real>);                                                              \
   template void precondition(const Layer&, std::span<const Real>, std::span<const Real>, std::span<Real>);           \
   template void update(std::span<const Real>, Real, Real, std::span<Real>, std::span<Real>);                         \
   template double divergence(std::span<const Real>, std::span<const Real>, Real);                                    \

@@ -59,6 +59,15 @@ template <typename Real>
 template <typename Real>
 void invert(std::int64_t side, std::span<const Real> factor, Real damping, std::span<Real> inverse);
 
+/// Eigenvectors of a factor, one column behind the other, and behind them its eigenvalues, the least first; those below
+/// 0, of which rounding alone makes some, are 0. Throws std::domain_error where an element is not finite.
+template <typename Real>
+void decompose(std::int64_t side, std::span<const Real> factor, std::span<Real> vectors_and_values);
+/// gradient <- (G x A + damping)^-1 gradient, x being the Kronecker product, from what decompose() gives of both.
+template <typename Real>
+void precondition_by_eigen(const models::Layer& layer, std::span<const Real> of_a, std::span<const Real> of_g,
+                           Real damping, std::span<Real> gradient);
+
 /// gradient <- inverse_g x gradient x inverse_a
 template <typename Real>
 void precondition(const models::Layer& layer, std::span<const Real> inverse_a, std::span<const Real> inverse_g,

@@ -106,12 +106,18 @@ void append_backward(std::vector<LayerKernel>& kernels, const models::Move& move
   }
 }
 
+/// Of what is multiplied to make a factor.
+std::int64_t factor_element_of(const Types& types) {
+  return types.factors == DataType::kBf16 ? 2 : kElementBytes;
+}
+
 /// Scaled by `scalings` factors, one pass each, as libraries do it; then the running average c <- 0.95 c + 0.05 new as
 /// c *= 0.95 / 0.05; c += new; c *= 0.05.
 void append_square(std::vector<LayerKernel>& kernels, std::string_view scale_name, int scalings,
                    std::string_view product_name, std::string_view average_name, std::int64_t side, std::int64_t rows,
                    DataType type) {
-  for (int i = 0; i < scalings; ++i) kernels.push_back({scale_name, pass(rows * side, 1, 1)});
+  const std::int64_t element = type == DataType::kBf16 ? 2 : kElementBytes;
+  for (int i = 0; i < scalings; ++i) kernels.push_back({scale_name, pass(rows * side, 1, 1, element)});
   kernels.push_back({product_name, product(side, side, rows, type)});
   for (const int reads : {1, 2, 1}) kernels.push_back({average_name, pass(side * side, reads, 1)});
 }
@@ -197,9 +203,9 @@ std::vector<LayerKernel> factor_a_kernels(const Layer& layer, std::int64_t batch
   const bool conv = layer.kind == LayerKind::kConv;
   if (conv || layer.bias) {
     const std::int64_t image = batch * layer.channels_in * layer.height * layer.width;
-    kernels.push_back({"factor_a.patches", copy(image, rows * side, element_of(types))});
-  } else if (element_of(types) != kElementBytes) {
-    kernels.push_back({"factor_a.cast", copy(rows * side, rows * side, element_of(types))});
+    kernels.push_back({"factor_a.patches", copy(image, rows * side, element_of(types), factor_element_of(types))});
+  } else if (element_of(types) != factor_element_of(types)) {
+    kernels.push_back({"factor_a.cast", copy(rows * side, rows * side, element_of(types), factor_element_of(types))});
   }
   append_square(kernels, "factor_a.scale", conv ? 2 : 1, "factor_a.product", "factor_a.average", side, rows,
                 types.factors);
@@ -212,16 +218,20 @@ std::vector<LayerKernel> factor_g_kernels(const Layer& layer, std::int64_t batch
   const std::int64_t side = models::factor_g(layer);
   std::vector<LayerKernel> kernels;
   const bool conv = layer.kind == LayerKind::kConv;
-  if (conv || element_of(types) != kElementBytes) {
-    kernels.push_back(
-        {conv ? "factor_g.transpose" : "factor_g.cast", copy(rows * side, rows * side, element_of(types))});
+  if (conv || element_of(types) != factor_element_of(types)) {
+    kernels.push_back({conv ? "factor_g.transpose" : "factor_g.cast",
+                       copy(rows * side, rows * side, element_of(types), factor_element_of(types))});
   }
   append_square(kernels, "factor_g.scale", conv ? 3 : 1, "factor_g.product", "factor_g.average", side, rows,
                 types.factors);
   return kernels;
 }
 
-std::vector<LayerKernel> inverse_kernels(std::int64_t side) {
+std::vector<LayerKernel> inverse_kernels(std::int64_t side, Inversion how) {
+  if (how == Inversion::kEigen) {
+    return {{"eigen", accelerator::SymmetricEigen{.n = side, .type = DataType::kFp32}},
+            {"eigen.clamp", pass(side, 1, 1)}};
+  }
   return {{"damping", pass(side, 1, 1)}, {"inverse", accelerator::Inverse{.n = side, .type = DataType::kFp32}}};
 }
 
@@ -229,11 +239,20 @@ std::vector<LayerKernel> clear_kernels(std::int64_t side) {
   return {{"inverse.zero", pass(side * side, 0, 1)}};
 }
 
-std::vector<LayerKernel> precondition_kernels(const Layer& layer, const Types& types) {
+std::vector<LayerKernel> precondition_kernels(const Layer& layer, const Types& types, Inversion how) {
   if (!models::has_factors(layer)) return {};
   const std::int64_t a = models::factor_a(layer);
   const std::int64_t g = models::factor_g(layer);
-  return {{"precondition.g", product(g, a, g, types.factors)}, {"precondition.a", product(g, a, a, types.factors)}};
+  const LayerKernel by_g{"precondition.g", product(g, a, g, types.preconditioning())};
+  const LayerKernel by_a{"precondition.a", product(g, a, a, types.preconditioning())};
+  if (how == Inversion::kCholesky) return {by_g, by_a};
+  return {by_g,
+          by_a,
+          {"precondition.outer", pass(g * a, 0, 1)},
+          {"precondition.damping", pass(g * a, 1, 1)},
+          {"precondition.quotient", pass(g * a, 2, 1)},
+          by_g,
+          by_a};
 }
 
 std::vector<LayerKernel> divergence_kernels(const Layer& layer) {

@@ -22,17 +22,34 @@ struct LayerKernel {
   /// Of static storage, such as "forward" or "factor_a.patches".
   std::string_view name;
   std::variant<accelerator::Convolution, accelerator::Gemm, accelerator::Norm, accelerator::Elementwise,
-               accelerator::Inverse, accelerator::Optimiser, compression::OneBlock>
+               accelerator::Inverse, accelerator::SymmetricEigen, accelerator::Optimiser, compression::OneBlock>
       shape;
 };
 [[nodiscard]] accelerator::KernelWork kernel_work(const accelerator::ComputeConfig& config, const LayerKernel& kernel);
 
 /// Of operands: of the network's products, bf16 meaning that activations and their gradients are, too; and of the
-/// products that make factors and precondition, which are kept in float32.
+/// products that make factors and precondition. With factors in bf16 what is multiplied is made so, and the product
+/// comes in it; gradients are preconditioned in tf32. Running averages and inverses are kept in float32.
 struct Types {
   accelerator::DataType network = accelerator::DataType::kFp32;
   accelerator::DataType factors = accelerator::DataType::kFp32;
+
+  [[nodiscard]] accelerator::DataType preconditioning() const {
+    return factors == accelerator::DataType::kBf16 ? accelerator::DataType::kTf32 : factors;
+  }
 };
+
+/// What is made of a factor so that gradients can be preconditioned: (factor + damping)^-1 by Cholesky factors; or its
+/// eigenvectors and eigenvalues, by which both factors' product is damped (George et al., NeurIPS 2018, arXiv
+/// 1806.03884, without their rescaling; Pauloski et al., SC 2020).
+enum class Inversion : std::uint8_t { kCholesky, kEigen };
+inline EnumNames<Inversion> enum_names(Inversion /*tag*/) {
+  return {{"cholesky", Inversion::kCholesky}, {"eigen", Inversion::kEigen}};
+}
+/// Elements of it, for a factor of this side: a square, and with kEigen the eigenvalues behind it.
+[[nodiscard]] constexpr std::int64_t inverse_elements(Inversion how, std::int64_t side) {
+  return side * side + (how == Inversion::kEigen ? side : 0);
+}
 
 /// Of `batch` samples, in order. A norm has its activation with it, and the addition before that; each layer what moves
 /// data before it. In bf16 the weights are cast first.
@@ -53,13 +70,16 @@ struct Types {
 /// The factor of the gradients: channels moved to the end (of a convolution), scaling, product, running average.
 [[nodiscard]] std::vector<LayerKernel> factor_g_kernels(const models::Layer& layer, std::int64_t batch,
                                                         const Types& types = {});
-/// Damping, then the inverse, of a factor of this side.
-[[nodiscard]] std::vector<LayerKernel> inverse_kernels(std::int64_t side);
+/// Damping, then the inverse, of a factor of this side; or its eigenvectors, and eigenvalues of 0 or more.
+[[nodiscard]] std::vector<LayerKernel> inverse_kernels(std::int64_t side, Inversion how = Inversion::kCholesky);
 /// What ranks do instead that are sent the inverse (_update_inverse_A and _G of kfac/kfac_preconditioner_inv_mpd.py and
 /// _inv_opt.py, github.com/shyhuai/kfac_pytorch).
 [[nodiscard]] std::vector<LayerKernel> clear_kernels(std::int64_t side);
-/// G^-1 x gradient x A^-1. Nothing for a norm.
-[[nodiscard]] std::vector<LayerKernel> precondition_kernels(const models::Layer& layer, const Types& types = {});
+/// G^-1 x gradient x A^-1; with eigenvectors Q and eigenvalues d, V = QG^T x gradient x QA, each element by the product
+/// of its eigenvalues and the damping, and QG x V x QA^T (preconditioned_grad of kfac/layers/eigen.py,
+/// github.com/gpauloski/kfac-pytorch, with `prediv_eigenvalues` off). Nothing for a norm.
+[[nodiscard]] std::vector<LayerKernel> precondition_kernels(const models::Layer& layer, const Types& types = {},
+                                                            Inversion how = Inversion::kCholesky);
 /// What a layer adds to the KL divergence of a step, tensor by tensor, to where the host reads it; and the gradient in
 /// the place of the one that was preconditioned, scaled. Passes are those of the published implementation
 /// (_update_scale_grad of kfac/kfac_preconditioner_inv_opt.py, github.com/shyhuai/kfac_pytorch).

@@ -12,8 +12,9 @@ using models::triangle;
 constexpr std::int64_t kElement = 4;
 constexpr std::int64_t kPosition = 16;
 
-LayerKernel copy(std::string_view name, std::int64_t elements) {
-  return {name, Elementwise{elements, Bytes(kElement * elements), Bytes(kElement * elements)}};
+LayerKernel copy(std::string_view name, std::int64_t elements, std::int64_t element_read = kElement,
+                 std::int64_t element_written = kElement) {
+  return {name, Elementwise{elements, Bytes(element_read * elements), Bytes(element_written * elements)}};
 }
 
 /// Of a triangle's elements. In 64 bits: a square root (10 instructions), four more operations, four conversions; a
@@ -69,16 +70,25 @@ std::vector<LayerKernel> unpack_kernels(Packing packing, std::int64_t side) {
   return {};
 }
 
-std::vector<LayerKernel> pack_factor_kernels(Packing packing, std::int64_t side, bool merged) {
+std::vector<LayerKernel> pack_factor_kernels(Packing packing, std::int64_t side, bool merged, std::int64_t element) {
+  if (packing == Packing::kFused) return {copy("pack", triangle(side), kElement, element)};
   std::vector<LayerKernel> kernels = pack_kernels(packing, side);
-  if (merged && packing != Packing::kFused) kernels.push_back(copy("merge", sent_elements(packing, side)));
+  const bool casts = element != kElement;
+  if (merged || casts) {
+    kernels.push_back(copy(casts ? "cast" : "merge", sent_elements(packing, side), kElement, element));
+  }
   return kernels;
 }
 
-std::vector<LayerKernel> unpack_factor_kernels(Packing packing, std::int64_t side, bool merged) {
-  if (packing == Packing::kFused) return unpack_kernels(packing, side);
+std::vector<LayerKernel> unpack_factor_kernels(Packing packing, std::int64_t side, bool merged, std::int64_t element) {
+  if (packing == Packing::kFused) {
+    return {{"unpack", Elementwise{side * side, Bytes(element * triangle(side)), Bytes(kElement * side * side)}}};
+  }
   std::vector<LayerKernel> kernels;
-  if (merged) kernels.push_back(copy("split", sent_elements(packing, side)));
+  const bool casts = element != kElement;
+  if (merged || casts) {
+    kernels.push_back(copy(casts ? "cast.back" : "split", sent_elements(packing, side), element));
+  }
   for (const LayerKernel& kernel : unpack_kernels(packing, side)) kernels.push_back(kernel);
   kernels.push_back(copy("mean", side * side));
   return kernels;

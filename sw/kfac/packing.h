@@ -32,8 +32,11 @@ inline EnumNames<Packing> enum_names(Packing /*tag*/) {
 [[nodiscard]] std::vector<LayerKernel> pack_kernels(Packing packing, std::int64_t side);
 [[nodiscard]] std::vector<LayerKernel> unpack_kernels(Packing packing, std::int64_t side);
 /// The same of a factor: where the schedule merges several, by way of the buffer that is sent (into which a fused
-/// kernel writes itself); and divided by the ranks.
-[[nodiscard]] std::vector<LayerKernel> pack_factor_kernels(Packing packing, std::int64_t side, bool merged);
-[[nodiscard]] std::vector<LayerKernel> unpack_factor_kernels(Packing packing, std::int64_t side, bool merged);
+/// kernel writes itself); and divided by the ranks. Of elements that are sent in 16 bits, the pass into that buffer is
+/// one that casts them, whether factors are merged or not, and the one out of it casts them back.
+[[nodiscard]] std::vector<LayerKernel> pack_factor_kernels(Packing packing, std::int64_t side, bool merged,
+                                                           std::int64_t element = 4);
+[[nodiscard]] std::vector<LayerKernel> unpack_factor_kernels(Packing packing, std::int64_t side, bool merged,
+                                                             std::int64_t element = 4);
 
 }  // namespace weft::kfac

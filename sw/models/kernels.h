@@ -68,10 +68,18 @@ struct Elementwise {
   int launches = 1;
 };
 
+/// Inverses of `batch` symmetric positive definite matrices of n by n in 32 bits by Cholesky factors; or their
+/// eigenvectors and eigenvalues.
+struct Inverse {
+  std::int64_t batch = 1;
+  std::int64_t n = 0;
+  bool is_eigen = false;
+};
+
 struct Kernel {
   /// Of static storage: it names a kind of work such as "wq" or "wq.wgrad", not an instance.
   std::string_view name;
-  std::variant<Gemm, FlashAttention, Elementwise> shape;
+  std::variant<Gemm, FlashAttention, Elementwise, Inverse> shape;
   /// Repeats in the backward pass what the forward pass did and did not keep.
   bool recompute = false;
 };
@@ -92,6 +100,11 @@ constexpr std::int64_t flops(const FlashAttention& attention) {
 
 constexpr std::int64_t flops(const Elementwise&) {
   return 0;
+}
+
+/// 7/3 n^3 by Cholesky factors, and 14/3 n^3 of a decomposition.
+constexpr std::int64_t flops(const Inverse& inverse) {
+  return inverse.batch * inverse.n * inverse.n * inverse.n * (inverse.is_eigen ? 14 : 7) / 3;
 }
 
 constexpr std::int64_t flops(const Kernel& kernel) {
@@ -121,6 +134,10 @@ constexpr std::int64_t bytes_moved(const FlashAttention& attention) {
 
 constexpr std::int64_t bytes_moved(const Elementwise& pass) {
   return pass.bytes_read + pass.bytes_written;
+}
+
+constexpr std::int64_t bytes_moved(const Inverse& inverse) {
+  return inverse.batch * 2 * 4 * inverse.n * inverse.n;
 }
 
 constexpr std::int64_t bytes_moved(const Kernel& kernel) {

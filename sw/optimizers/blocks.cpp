@@ -34,20 +34,20 @@ std::vector<Blocks> listed(const Shapes& shapes) {
   return all;
 }
 
-/// The largest first, each to whoever has the fewest elements.
-std::vector<Blocks> shared_out(const Holding& holding, std::vector<Blocks> all) {
+/// Of `ranks`, what the one at `place` has: the largest first, each to whoever has the fewest elements.
+std::vector<Blocks> shared_out(std::vector<Blocks> all, std::int64_t ranks, std::int64_t place) {
   std::stable_sort(all.begin(), all.end(),
                    [](const Blocks& a, const Blocks& b) { return a.rows * a.cols > b.rows * b.cols; });
   using Load = std::pair<std::int64_t, std::int64_t>;  // elements, rank
   std::priority_queue<Load, std::vector<Load>, std::greater<>> loads;
-  for (std::int64_t rank = 0; rank < holding.ranks; ++rank) loads.emplace(0, rank);
+  for (std::int64_t rank = 0; rank < ranks; ++rank) loads.emplace(0, rank);
   for (Blocks& blocks : all) {
     std::int64_t mine = 0;
     for (std::int64_t n = 0; n < blocks.count; ++n) {
       auto [elements, rank] = loads.top();
       loads.pop();
       loads.emplace(elements + blocks.rows * blocks.cols, rank);
-      if (rank == holding.place) ++mine;
+      if (rank == place) ++mine;
     }
     blocks.count = mine;
   }
@@ -55,11 +55,26 @@ std::vector<Blocks> shared_out(const Holding& holding, std::vector<Blocks> all) 
   return all;
 }
 
-std::int64_t hidden_elements(const Holding& holding, const std::vector<Blocks>& own) {
+/// Of all that the rank has gradients of, whoever computes their updates.
+std::vector<Blocks> all_blocks(const Holding& holding, std::int64_t most) {
+  Shapes shapes;
+  const bool is_given = holding.sharing == Sharing::kGiven;
+  for (const Tensors& each : is_given ? owned(holding, holding.tensors) : holding.tensors) {
+    if (!each.is_hidden) continue;
+    const std::int64_t rows = holding.sharing == Sharing::kShards ? share_of(each.rows, holding.ranks) : each.rows;
+    cut(shapes, rows, each.cols, each.count, most);
+  }
+  return listed(shapes);
+}
+
+std::int64_t elements_in(const std::vector<Blocks>& all) {
   std::int64_t sum = 0;
-  if (holding.sharing == Sharing::kWhole) return hidden_elements_of(holding.tensors);
-  for (const Blocks& blocks : own) sum += blocks.elements();
+  for (const Blocks& blocks : all) sum += blocks.elements();
   return sum;
+}
+
+bool has_copies(const Holding& holding) {
+  return holding.sharing == Sharing::kShards && holding.copies > 1;
 }
 
 /// Elements that AdamW updates.
@@ -72,15 +87,10 @@ std::int64_t others_of(const Holding& holding) {
 }  // namespace
 
 std::vector<Blocks> own_blocks(const Holding& holding, std::int64_t most) {
-  Shapes shapes;
-  const bool is_given = holding.sharing == Sharing::kGiven;
-  for (const Tensors& each : is_given ? owned(holding, holding.tensors) : holding.tensors) {
-    if (!each.is_hidden) continue;
-    const std::int64_t rows = holding.sharing == Sharing::kShards ? share_of(each.rows, holding.ranks) : each.rows;
-    cut(shapes, rows, each.cols, each.count, most);
-  }
-  if (holding.sharing != Sharing::kWhole || holding.ranks == 1) return listed(shapes);
-  return shared_out(holding, listed(shapes));
+  std::vector<Blocks> all = all_blocks(holding, most);
+  if (has_copies(holding)) return shared_out(std::move(all), holding.copies, holding.copy);
+  if (holding.sharing != Sharing::kWhole || holding.ranks == 1) return all;
+  return shared_out(std::move(all), holding.ranks, holding.place);
 }
 
 void BlockOptimizer::check(const Problem& problem) const {
@@ -97,7 +107,7 @@ std::vector<Task> BlockOptimizer::update(const Problem& problem, std::int64_t st
   std::int64_t others = 0;
   for (const Holding& holding : problem.holdings) {
     const std::int64_t rest = others_of(holding);
-    gradients += rest + hidden_elements(holding, own_blocks(holding, most_));
+    gradients += rest + elements_in(all_blocks(holding, most_));
     others += rest;
   }
   add_clipping(kernels, gradients);
@@ -106,15 +116,11 @@ std::vector<Task> BlockOptimizer::update(const Problem& problem, std::int64_t st
   for (std::size_t i = 0; i < problem.holdings.size(); ++i) {
     const Holding& holding = problem.holdings[i];
     const std::vector<Blocks> own = own_blocks(holding, most_);
-    std::int64_t elements = 0;
-    for (const Blocks& blocks : own) {
-      add_direction(kernels, blocks, step % interval_ == 0, problem.fusion);
-      elements += blocks.elements();
-    }
-    const std::int64_t all = hidden_elements(holding, own);
-    if (holding.sharing == Sharing::kWhole) add_gather(gathers, problem, i, elements, all, kFp32);
-    std::vector<Kernel>& last =
-        holding.sharing == Sharing::kWhole && holding.ranks > 1 ? gathers.back().pieces.back().kernels : kernels;
+    for (const Blocks& blocks : own) add_direction(kernels, blocks, step % interval_ == 0, problem.fusion);
+    const std::int64_t all = elements_in(all_blocks(holding, most_));
+    const bool gathers_all = has_copies(holding) || (holding.sharing == Sharing::kWhole && holding.ranks > 1);
+    if (gathers_all) add_gather(gathers, problem, i, elements_in(own), all, kFp32, has_copies(holding));
+    std::vector<Kernel>& last = gathers_all ? gathers.back().pieces.back().kernels : kernels;
     // The update and the parameter, with its decay.
     last.push_back({"update", Elementwise{2 * kFp32 * all, kFp32 * all, 1}});
   }
@@ -141,7 +147,7 @@ Kept BlockOptimizer::kept(const Problem& problem) const {
       for (const auto& [what, bytes] : state(blocks)) add(what, bytes);
     }
     const std::int64_t rest = others_of(holding);
-    kept.masters += rest + hidden_elements(holding, own);
+    kept.masters += rest + elements_in(all_blocks(holding, most_));
     others += rest;
   }
   add("two moments of other parameters in 32 bits", 2 * kFp32 * others);

@@ -11,7 +11,9 @@
 /// blocks (Shi et al., "A Distributed Data-Parallel PyTorch Implementation of the Distributed Shampoo Optimizer", arXiv
 /// 2309.06497, sections 3 and 4; facebookresearch/optimizers, distributed_shampoo):
 ///
-/// - of shards, each rank cuts its rows of a matrix and sends nothing;
+/// - of shards, each rank cuts its rows of a matrix and sends nothing; where there are copies of the shards, the blocks
+///   of a shard have owners among the ranks that have it, and updates are gathered among these (HSDPDistributor, with
+///   `num_trainers_per_group` -1);
 /// - where all ranks have all, blocks have owners, the largest first to whoever has the least; updates are gathered;
 /// - what a rank is given are whole tensors, as in layer_wise.h.
 namespace weft::optimizers {
@@ -27,7 +29,7 @@ struct Blocks {
   [[nodiscard]] std::int64_t factor_elements() const { return count * (rows * rows + cols * cols); }
 };
 
-/// Of blocks of at most `most` rows and columns, those that the rank updates.
+/// Of blocks of at most `most` rows and columns, those that the rank computes updates of.
 [[nodiscard]] std::vector<Blocks> own_blocks(const Holding& holding, std::int64_t most);
 
 /// What an optimizer does to its blocks, beside AdamW on all else.

@@ -46,15 +46,15 @@ std::int64_t hidden_elements_of(const std::vector<Tensors>& tensors) {
 }
 
 void add_gather(std::vector<Task>& tasks, const Problem& problem, std::size_t holding, std::int64_t own_elements,
-                std::int64_t all_elements, std::int64_t bytes) {
-  const std::int64_t ranks = problem.holdings[holding].ranks;
+                std::int64_t all_elements, std::int64_t bytes, bool is_of_copies) {
+  const std::int64_t ranks = is_of_copies ? problem.holdings[holding].copies : problem.holdings[holding].ranks;
   if (ranks == 1) return;
   const std::int64_t own = own_elements * bytes;
   const std::int64_t all = all_elements * bytes;
   Task task{{}, true};
   task.pieces.push_back({"pack", {{"update.pack", models::Elementwise{own, own, 1}}}, {}});
-  task.pieces.back().exchange =
-      Exchange{dimensions::Operation::kAllgather, share_of(all, ranks * kFp32) * ranks * kFp32, holding};
+  task.pieces.back().exchange = Exchange{dimensions::Operation::kAllgather,
+                                         share_of(all, ranks * kFp32) * ranks * kFp32, holding, false, is_of_copies};
   task.pieces.push_back({"unpack", {{"update.unpack", models::Elementwise{all, all, 1}}}, {}});
   tasks.push_back(std::move(task));
 }

@@ -17,9 +17,9 @@ namespace weft::optimizers {
 /// Of those, blocks' matrices.
 [[nodiscard]] std::int64_t hidden_elements_of(const std::vector<Tensors>& tensors);
 
-/// Each rank of a holding gives what it has updated, elements of `bytes`, to all others: out of its parameters into one
-/// buffer, and into theirs. None where it is alone.
+/// Each rank of a holding gives what it has updated, elements of `bytes`, to all others, or to those that have copies
+/// of its shard: out of its parameters into one buffer, and into theirs. None where it is alone.
 void add_gather(std::vector<Task>& tasks, const Problem& problem, std::size_t holding, std::int64_t own_elements,
-                std::int64_t all_elements, std::int64_t bytes);
+                std::int64_t all_elements, std::int64_t bytes, bool is_of_copies = false);
 
 }  // namespace weft::optimizers

@@ -63,6 +63,9 @@ struct Holding {
   std::int64_t ranks = 1;
   std::int64_t place = 0;  ///< the rank's number among them
   std::int64_t share = 0;  ///< elements that the rank has gradients of: with kWhole all, else its part, padded
+  /// So many ranks have the same shards, and sums of the same gradients (HSDP), and which of these the rank is.
+  std::int64_t copies = 1;
+  std::int64_t copy = 0;
 
   [[nodiscard]] std::int64_t elements() const {
     std::int64_t sum = 0;
@@ -76,6 +79,8 @@ struct Problem {
   std::vector<Holding> holdings;
   models::Fusion fusion = models::Fusion::kFused;
   int element_bytes = 2;  ///< of parameters as they are computed with
+  /// That a rank computes in a step; 0: optimizers are not shown activations (Optimizer::observe).
+  std::int64_t tokens = 0;
 
   /// Elements that the rank has gradients of.
   [[nodiscard]] std::int64_t share() const {
@@ -85,12 +90,18 @@ struct Problem {
   }
 };
 
-/// A collective among the ranks of a holding, or among those that tensor parallelism has cut its tensors for.
+/// A collective among the ranks of a holding, or among those that tensor parallelism has cut its tensors for, or that
+/// have copies of the same shards.
 struct Exchange {
   dimensions::Operation what = dimensions::Operation::kAllToAll;
   std::int64_t bytes = 0;  ///< of the whole buffer, in equal parts: where ranks have more or less, their mean
   std::size_t holding = 0;
   bool is_of_cuts = false;
+  bool is_of_copies = false;
+  /// Of what is exchanged. Sums are added up in 32 bits or in bf16.
+  int element_bytes = 2;
+  /// What is sent lies at the beginning of the first of what the optimizer keeps, and needs no buffer.
+  bool is_from_state = false;
 };
 
 /// Kernels, then a collective that needs them; what comes behind it in a task needs what it brings.
@@ -130,6 +141,13 @@ class Optimizer {
   virtual void check(const Problem& /*problem*/) const {}
   /// The update at the end of the step of this number, from 0. All ranks of a holding have the same exchanges.
   [[nodiscard]] virtual std::vector<Task> update(const Problem& problem, std::int64_t step) const = 0;
+  /// What it computes of the inputs of a block's layers and of the gradients of their outputs, behind the block's
+  /// backward pass in the step of this number; `block` has the block's tensors, whole.
+  [[nodiscard]] virtual std::vector<models::Kernel> observe(const Problem& /*problem*/,
+                                                            const std::vector<Tensors>& /*block*/,
+                                                            std::int64_t /*step*/) const {
+    return {};
+  }
   /// Steps that repeat: step n is updated as step n mod `period` is.
   [[nodiscard]] virtual std::int64_t period() const { return 1; }
   /// Of the steps of a period, the first that is updated as this one: to plan each kind of step once.

@@ -15,6 +15,7 @@ namespace weft::optimizers {
   EACH(muon)                  \
   EACH(shampoo)               \
   EACH(soap)                  \
+  EACH(kfac)                  \
   EACH(none)
 
 #define WEFT_DECLARE(NAME) Method NAME##_method();

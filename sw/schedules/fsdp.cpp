@@ -87,12 +87,8 @@ void Fsdp::allocate_state(Member& member) {
   const std::uint64_t largest = std::max(plan_.root_elements, plan_.block_elements);
   const auto shards = static_cast<std::uint64_t>(shards_);
   const std::uint64_t shard = (static_cast<std::uint64_t>(plan_.parameters()) + shards - 1) / shards;
-  const bool keeps_state = !config_.offload.optimizer || plan_.updates.front().pieces.empty();
   allocate(member, "shards of parameters in 32 bits", 4 * shard);
-  if (keeps_state) {
-    for (const auto& [what, bytes] : plan_.kept.state) allocate(member, what, static_cast<std::uint64_t>(bytes));
-  }
-  allocate_exchanges(member);
+  allocate_optimizer(member);
   member.gather_buffers.push_back(allocate(member, "the gathered root unit", plan_.root_elements * parameter_bytes));
   for (int b = 0; b < plan_.block_buffers; ++b) {
     member.gather_buffers.push_back(allocate(member, "a gathered block", plan_.block_gathered_bytes));
@@ -224,6 +220,7 @@ Task Fsdp::compute(Member& member) {
       accelerator.wait(kComputeStream, kGathered, gathers_.reached_before(gather_of(number, stage.gathers_before)));
       if (member.offload) member.offload->admit(number, stage);
       enqueue(member, kComputeStream, stage.kernels);
+      if (plan_.update(number).observes) enqueue(member, kComputeStream, stage.observed);
       if (!stage.tail.empty()) {
         const std::uint64_t free = scatters_.reached_before(scatter_of(number, stage.scatter), kScatterBuffers - 1);
         if (free > 0) accelerator.wait(kComputeStream, kScattered, free);

@@ -28,6 +28,7 @@ struct FsdpResult {
   Time exposed_optimizer;       ///< the compute stream stood waiting for collectives of the optimizer
   Time exposed_offload;         ///< the compute stream stood waiting for remote memory
   Time other;                   ///< the rest
+  Time slowest_rank;            ///< of that, from when a rank ends the step, in the mean, until the last one does
   std::int64_t tokens_per_rank_step = 0;
   double operations_per_rank_step = 0;    ///< in floating point, with those that are repeated
   double model_flops_per_token = 0;       ///< 6 N + 12 L d s, N without embedding, as torchtitan counts
@@ -111,8 +112,10 @@ class Fsdp {
   [[nodiscard]] bool exchanges() const;
   /// Of the steps before one.
   [[nodiscard]] std::uint64_t exchanges_before(int step) const;
-  void allocate_exchanges(Member& member);
-  [[nodiscard]] collectives::Communicator& optimizer_group(const Member& member) const;
+  void allocate_optimizer(Member& member);
+  /// In which the member does an exchange of the optimizer, and its number there.
+  [[nodiscard]] std::pair<collectives::Communicator*, int> optimizer_group(const Member& member,
+                                                                           const optimizers::Exchange& exchange) const;
   /// Whether an AllReduce follows each ReduceScatter.
   [[nodiscard]] bool replicates() const { return shards_ > 1 && copies_ > 1; }
   [[nodiscard]] collectives::Communicator& scatter_group(const Member& member) const;

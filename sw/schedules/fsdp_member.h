@@ -40,6 +40,7 @@ struct Fsdp::Member {
   CollectiveKernel copies_kernel;
   std::unique_ptr<CollectiveKernel> exchange_kernel;  ///< null where the optimizer has no collectives
   firmware::CompletionQueue* exchanges = nullptr;     ///< what can be exchanged
+  std::uint64_t optimizer_state = 0;                  ///< the first of what the optimizer keeps
   std::vector<std::pair<std::uint64_t, std::uint64_t>> exchange_buffers;  ///< in and out
   firmware::Counter stages;                                               ///< done since the beginning
   firmware::Counter scatters;  ///< done since the beginning, for the thread that adds up copies

@@ -16,13 +16,16 @@ namespace {
 
 using models::UnitKind;
 
+optimizers::Tensors tensors_of(const models::Tensor& tensor, UnitKind kind) {
+  return {tensor.name, tensor.rows, tensor.cols, 1, models::is_block(kind) && tensor.cols > 1};
+}
+
 /// What ranks share.
 optimizers::Holding holding_of(const FsdpConfig& config, const models::Transformer& model, int shards, int copies) {
   optimizers::Holding holding;
   const auto add = [&](UnitKind kind) {
     for (const models::Tensor& tensor : models::unit_tensors(model, kind)) {
-      const optimizers::Tensors one{tensor.name, tensor.rows, tensor.cols, 1,
-                                    models::is_block(kind) && tensor.cols > 1};
+      const optimizers::Tensors one = tensors_of(tensor, kind);
       const auto same = std::find_if(holding.tensors.begin(), holding.tensors.end(), [&](optimizers::Tensors each) {
         each.count = 1;
         return each == one;
@@ -42,16 +45,19 @@ optimizers::Holding holding_of(const FsdpConfig& config, const models::Transform
                                              : optimizers::Sharing::kShards;
   holding.ranks = shards > 1 ? shards : copies;
   holding.share = (models::total_parameters(model) + shards - 1) / shards;
+  if (shards > 1) holding.copies = copies;
   return holding;
 }
 
-/// The rank that has most to do, where each has what it owns: all are planned like this one, for whom all wait.
-std::int64_t busiest(const optimizers::Optimizer& optimizer, optimizers::Problem problem) {
+/// Makes the rank that of those who own parts of the same that has most to do: all are planned like this one, for whom
+/// all wait.
+void make_busiest(const optimizers::Optimizer& optimizer, optimizers::Problem& problem) {
   optimizers::Holding& holding = problem.holdings.front();
-  if (holding.sharing != optimizers::Sharing::kWhole) return 0;
+  const bool is_whole = holding.sharing == optimizers::Sharing::kWhole;
+  std::int64_t& place = is_whole ? holding.place : holding.copy;
   std::int64_t most = -1;
   std::int64_t found = 0;
-  for (holding.place = 0; holding.place < holding.ranks; ++holding.place) {
+  for (place = 0; place < (is_whole ? holding.ranks : holding.copies); ++place) {
     std::int64_t operations = 0;
     for (const optimizers::Task& task : optimizer.update(problem, 0)) {
       for (const optimizers::Piece& piece : task.pieces) {
@@ -60,9 +66,9 @@ std::int64_t busiest(const optimizers::Optimizer& optimizer, optimizers::Problem
     }
     if (operations <= most) continue;
     most = operations;
-    found = holding.place;
+    found = place;
   }
-  return found;
+  place = found;
 }
 
 void append(std::vector<PlannedKernel>& to, const std::vector<models::Kernel>& kernels,
@@ -119,10 +125,12 @@ std::vector<PlannedKernel> PlannedUpdate::kernels() const {
 void FsdpPlan::plan_updates(const FsdpConfig& config, const accelerator::ComputeConfig& compute, int shards,
                             int copies) {
   const std::shared_ptr<const optimizers::Optimizer> optimizer = optimizers::optimizer_of(config.optimizer);
-  optimizers::Problem problem{
-      {holding_of(config, model, shards, copies)}, config.fusion, static_cast<int>(size_of(config.parameter_type))};
+  optimizers::Problem problem{{holding_of(config, model, shards, copies)},
+                              config.fusion,
+                              static_cast<int>(size_of(config.parameter_type)),
+                              config.sequences * config.sequence};
   optimizer->check(problem);
-  problem.holdings.front().place = busiest(*optimizer, problem);
+  make_busiest(*optimizer, problem);
   kept = optimizer->kept(problem);
   streamed_bytes = optimizer->streamed_bytes();
   const std::int64_t period = std::min<std::int64_t>(optimizer->period(), config.steps);
@@ -135,6 +143,16 @@ void FsdpPlan::plan_updates(const FsdpConfig& config, const accelerator::Compute
     planned.push_back(like);
     const std::vector<optimizers::Task> tasks = optimizer->update(problem, like);
     PlannedUpdate update;
+    for (const optimizers::Task& task : tasks) update.longest_task = std::max(update.longest_task, task.pieces.size());
+    for (int b = 0; b < blocks(); ++b) {
+      const UnitKind kind = models::block_kind(model, b);
+      std::vector<optimizers::Tensors> block;
+      for (const models::Tensor& tensor : models::unit_tensors(model, kind)) block.push_back(tensors_of(tensor, kind));
+      const std::vector<models::Kernel> observed = optimizer->observe(problem, block, like);
+      update.observes = update.observes || !observed.empty();
+      Stage& stage = stages[static_cast<std::size_t>(backward_stage(b))];
+      if (stage.observed.empty()) append(stage.observed, observed, compute);
+    }
     for (const optimizers::Ordered& each : optimizers::in_order(tasks)) {
       update.pieces.push_back({each.piece->name, {}, each.exchanged, each.piece->exchange});
       append(update.pieces.back().kernels, each.piece->kernels, compute);

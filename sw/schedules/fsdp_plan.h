@@ -95,10 +95,11 @@ struct PlannedKernel {
 /// What is computed without a collective in between: the forward or backward pass of one unit.
 struct Stage {
   std::vector<PlannedKernel> kernels;
-  std::vector<PlannedKernel> tail;  ///< prepares gradients for their ReduceScatter
-  int gathers_before = 0;           ///< Allgathers that it needs
-  int scatter = -1;                 ///< its ReduceScatter
-  int forward_of = -1;              ///< the block whose forward pass it is, if it is one
+  std::vector<PlannedKernel> observed;  ///< the optimizer's, in steps where it observes
+  std::vector<PlannedKernel> tail;      ///< prepares gradients for their ReduceScatter
+  int gathers_before = 0;               ///< Allgathers that it needs
+  int scatter = -1;                     ///< its ReduceScatter
+  int forward_of = -1;                  ///< the block whose forward pass it is, if it is one
   int backward_of = -1;
 };
 
@@ -132,6 +133,8 @@ struct PlannedPiece {
 /// The update at the end of a step.
 struct PlannedUpdate {
   std::vector<PlannedPiece> pieces;
+  bool observes = false;         ///< the step's activations, by Stage::observed
+  std::size_t longest_task = 0;  ///< in pieces
 
   [[nodiscard]] std::size_t exchanges() const;
   [[nodiscard]] std::vector<PlannedKernel> kernels() const;

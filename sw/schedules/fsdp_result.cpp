@@ -54,6 +54,7 @@ FsdpResult Fsdp::result() const {
   result.steps = finished();
   const auto ranks = static_cast<std::int64_t>(members_.size());
   const Time last_began = result.steps.size() > 1 ? step_ends()[result.steps.size() - 2] : started_;
+  const Time last_ended = step_ends().back();
   bool checked = false;
   std::int64_t wrong = 0;
   for (const auto& member : members_) {
@@ -67,6 +68,7 @@ FsdpResult Fsdp::result() const {
         member->rank.accelerator.waited(kScattered) - member->waited_scatter;
     result.exposed_all_reduce += member->rank.accelerator.waited(kReduced) - member->waited_copies;
     result.exposed_optimizer += member->rank.accelerator.waited(kExchanged) - member->waited_optimizer;
+    result.slowest_rank += last_ended - member->ends.back();
     checked = checked || member->rank.store != nullptr;
     wrong += member->wrong;
     if (!member->offload) continue;
@@ -89,6 +91,7 @@ FsdpResult Fsdp::result() const {
   result.exposed_all_reduce = result.exposed_all_reduce / ranks;
   result.exposed_optimizer = result.exposed_optimizer / ranks;
   result.exposed_offload = result.exposed_offload / ranks;
+  result.slowest_rank = result.slowest_rank / ranks;
   result.other = result.steps.back() - result.compute - result.exposed_allgather - result.exposed_reduce_scatter -
                  result.exposed_all_reduce - result.exposed_optimizer - result.exposed_offload;
   result.memory = memory_;

@@ -33,7 +33,10 @@ class Stages {
     const Stage& one = plan_.stages[static_cast<std::size_t>(a)];
     const Stage& other = plan_.stages[static_cast<std::size_t>(b)];
     if (!is_block(a) || !is_block(b) || (one.forward_of >= 0) != (other.forward_of >= 0)) return false;
-    if (!schedules::alike(one.kernels, other.kernels) || !schedules::alike(one.tail, other.tail)) return false;
+    if (!schedules::alike(one.kernels, other.kernels) || !schedules::alike(one.tail, other.tail) ||
+        !schedules::alike(one.observed, other.observed)) {
+      return false;
+    }
     const int ahead = one.forward_of >= 0 ? ahead_.forward : ahead_.backward;
     if (!gathers_alike(a, b) || !gathers_alike(a + ahead, b + ahead) || is_kept(a) != is_kept(b)) return false;
     if ((one.scatter < 0) != (other.scatter < 0)) return false;

@@ -14,6 +14,7 @@ std::vector<double> work_of_stages(const FsdpPlan& plan) {
   for (const Stage& stage : plan.stages) {
     work.push_back(0);
     add_kernels(stage.kernels);
+    if (plan.updates.front().observes) add_kernels(stage.observed);
     add_kernels(stage.tail);
   }
   work.push_back(0);

@@ -52,6 +52,10 @@ struct ToWork {
     work.launch = work.launch * pass.launches;
     return work;
   }
+  accelerator::KernelWork operator()(const models::Inverse& inverse) const {
+    if (inverse.is_eigen) return kernel_work(compute, accelerator::SymmetricEigen{inverse.batch, inverse.n});
+    return kernel_work(compute, accelerator::Inverse{inverse.batch, inverse.n});
+  }
 };
 
 }  // namespace

@@ -60,6 +60,10 @@ optimizers::Problem RankStep::what_to_update() const {
     if (result.ranks > 1 && shards()) {
       result.sharing = has_fsdp() ? optimizers::Sharing::kShards : optimizers::Sharing::kGiven;
     }
+    if (result.sharing == optimizers::Sharing::kShards) {
+      result.copies = config_.parallel.group_size(holders.replicas);
+      result.copy = place_in_group(rank_, config_.parallel.spans(holders.replicas));
+    }
     return result;
   };
   problem.holdings.push_back(holding("", groups_.dense()));
@@ -106,8 +110,8 @@ Ids RankStep::update(const Ids& gradients) {
     const bool is_of_experts = exchange.holding > 0;
     const Groups::Holders& holders = is_of_experts ? groups_.experts() : groups_.dense();
     const Members members = exchange.is_of_cuts ? (is_of_experts ? Groups::kExpertTensor : Groups::kTensor)
-                            : shards()          ? holders.shards
-                                                : holders.replicas;
+                            : exchange.is_of_copies || !shards() ? holders.replicas
+                                                                 : holders.shards;
     exchanged.push_back(emitter_.collective(
         "optimizer." + problem_.holdings[exchange.holding].name + what + " " + text_of(exchange.what) + step,
         Purpose::kOptimizer, {type_of(exchange.what), exchange.bytes, members}, data));

@@ -64,6 +64,7 @@ struct ReferenceConfig {
   bool local_factors = false;  ///< of the owner's samples alone
   std::vector<int> owners;     ///< by factor, who inverts it
   kfac::Packing packing = kfac::Packing::kIndices;
+  kfac::Inversion inverse = kfac::Inversion::kCholesky;
   compression::CompressionConfig compression;
   int coefficients = 0;  ///< of blocks of compressed activations; 0: kept as they are
   bool exact_a = false;  ///< factors of inputs are computed before these are compressed
@@ -149,8 +150,13 @@ class ReferenceTraining {
       end = begin;
       by_layer[l] = own;
       if (!config_.second_order) continue;
-      kfac::precondition(network_.layers[l], view(inverses_[2 * l]), view(inverses_[2 * l + 1]),
-                         std::span(by_layer[l]));
+      if (config_.inverse == kfac::Inversion::kEigen) {
+        kfac::precondition_by_eigen(network_.layers[l], view(inverses_[2 * l]), view(inverses_[2 * l + 1]),
+                                    static_cast<Real>(config_.damping), std::span(by_layer[l]));
+      } else {
+        kfac::precondition(network_.layers[l], view(inverses_[2 * l]), view(inverses_[2 * l + 1]),
+                           std::span(by_layer[l]));
+      }
       divergence += kfac::divergence(view(own), view(by_layer[l]), static_cast<Real>(config_.rate));
     }
     scale_ = config_.kl_clip > 0 ? kfac::clip_scale(divergence, config_.kl_clip) : 1;
@@ -290,6 +296,11 @@ class ReferenceTraining {
     }
     for (const std::size_t which : {0, 1}) {
       const std::size_t f = a + which;
+      if (config_.inverse == kfac::Inversion::kEigen) {
+        inverses_[f].resize(static_cast<std::size_t>(kfac::inverse_elements(config_.inverse, sides()[f])));
+        kfac::decompose(sides()[f], view(factors_[owner_of(f)][f]), std::span(inverses_[f]));
+        continue;
+      }
       kfac::invert(sides()[f], view(factors_[owner_of(f)][f]), static_cast<Real>(damping[which]),
                    std::span(inverses_[f]));
       if (!config_.damping_stays) continue;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <map>
 #include <vector>
 
@@ -48,8 +49,10 @@ struct Trained {
   schedules::KfacResult result;
 };
 
-inline Trained train(const platforms::MachineConfig& machine_config, const models::Network& network,
-                     schedules::KfacConfig config, const schedules::KfacTrainingConfig& how, const TrainingData& data) {
+inline Trained train(
+    const platforms::MachineConfig& machine_config, const models::Network& network, schedules::KfacConfig config,
+    const schedules::KfacTrainingConfig& how, const TrainingData& data,
+    const std::function<void(const schedules::Kfac&, const std::vector<firmware::Rank*>&)>& look = {}) {
   fresh_kernel();
   config.training = how;
   config.training.on = true;
@@ -61,6 +64,7 @@ inline Trained train(const platforms::MachineConfig& machine_config, const model
   kfac.set_arithmetic(training.arithmetic());
   kfac.start();
   machine.run();
+  if (look) look(kfac, machine.ranks());
   Trained trained;
   for (int r = 0; r < machine_config.accelerators; ++r) {
     auto& own = trained.weights.emplace_back();
@@ -110,6 +114,7 @@ inline ReferenceConfig reference_of(const schedules::KfacConfig& config, const s
   reference.factored_damping = with.factored_damping();
   reference.damping_stays = how.damping_stays;
   reference.packing = config.packing;
+  reference.inverse = config.inverse;
   reference.kl_clip = config.kl_clip;
   reference.decay = rounded(how.decay);
   return reference;

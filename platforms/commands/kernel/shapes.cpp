@@ -28,6 +28,7 @@ using accelerator::Norm;
 using accelerator::NormKind;
 using accelerator::Optimiser;
 using accelerator::OptimiserKind;
+using accelerator::SymmetricEigen;
 
 template <typename E>
 std::string listed() {
@@ -321,11 +322,12 @@ class EmbeddingKind final : public KernelKind {
   bool sparse_ = false;
 };
 
-/// Cholesky and Inverse.
+/// Cholesky, Inverse and SymmetricEigen, of so many n^3 operations at most.
 template <typename Shape>
 class FactorisationKind final : public KernelKind {
  public:
-  FactorisationKind(std::string name, std::string doc) : name_(std::move(name)), doc_(std::move(doc)) {}
+  FactorisationKind(std::string name, std::string doc, double operations = 3)
+      : name_(std::move(name)), doc_(std::move(doc)), operations_(operations) {}
   [[nodiscard]] std::string name() const override { return name_; }
   [[nodiscard]] std::string doc() const override { return doc_; }
   [[nodiscard]] std::vector<Dimension> dimensions() const override {
@@ -334,7 +336,7 @@ class FactorisationKind final : public KernelKind {
   void add_options(const Arguments& app) override { add_type(app, type_); }
   [[nodiscard]] KernelShape shape(const Values& values) const override {
     const auto n = static_cast<double>(values.at("n"));
-    limit_operations(3 * static_cast<double>(values.at("batch")) * n * n * n, name_, "");
+    limit_operations(operations_ * static_cast<double>(values.at("batch")) * n * n * n, name_, "");
     const Shape shape{values.at("batch"), values.at("n"), parse_type(type_, "--type")};
     KernelShape result;
     result.text = fmt::format("{} {}x{}{} {}", name_, shape.n, shape.n,
@@ -350,6 +352,7 @@ class FactorisationKind final : public KernelKind {
  private:
   std::string name_;
   std::string doc_;
+  double operations_;
   std::string type_ = "fp32";
 };
 
@@ -462,6 +465,8 @@ std::vector<std::shared_ptr<KernelKind>> kernel_kinds() {
           std::make_shared<EmbeddingKind>(),
           std::make_shared<FactorisationKind<Cholesky>>("cholesky", "Cholesky factors of symmetric matrices"),
           std::make_shared<FactorisationKind<Inverse>>("inverse", "Inverses of symmetric positive definite matrices"),
+          std::make_shared<FactorisationKind<SymmetricEigen>>("eigen",
+                                                              "Eigenvalues and eigenvectors of symmetric matrices", 5),
           std::make_shared<OptimiserKindOf>(),
           std::make_shared<CopyKind>()};
 }

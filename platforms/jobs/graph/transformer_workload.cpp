@@ -54,6 +54,7 @@ std::vector<std::int64_t> key_of(const models::Kernel& kernel) {
     std::vector<std::int64_t> operator()(const models::Elementwise& e) const {
       return {2, e.bytes_read, e.bytes_written, e.launches};
     }
+    std::vector<std::int64_t> operator()(const models::Inverse& i) const { return {3, i.batch, i.n, i.is_eigen}; }
   };
   return std::visit(Key(), kernel.shape);
 }

@@ -44,6 +44,7 @@ ordered_json to_json(const FsdpResult& result, const Speed& speed) {
                           {"exposed_optimizer", to_us(result.exposed_optimizer)},
                           {"exposed_offload", to_us(result.exposed_offload)},
                           {"other", to_us(result.other)}};
+  json["slowest_rank_us"] = to_us(result.slowest_rank);
   json["wrong"] = nullptr;
   json["collectives_of_rank_0"] = collective_table(result.of_first);
   if (result.wrong >= 0) json["wrong"] = result.wrong;
@@ -71,6 +72,10 @@ std::string to_text(const FsdpResult& result, const Speed& speed) {
   if (result.exposed_optimizer > Time()) row("  exposed optimizer", part(result.exposed_optimizer));
   if (result.remote_bytes > 0) row("  exposed offload", part(result.exposed_offload));
   row("  other", part(result.other));
+  constexpr std::int64_t kShown = 1000;  // of a step
+  if (!result.steps.empty() && kShown * result.slowest_rank > result.steps.back()) {
+    row("    slowest rank", part(result.slowest_rank));
+  }
   row("tokens/s per GPU", fmt::format("{:>10.0f}", speed.tokens_per_s));
   row("TFLOPS per GPU", fmt::format("{:>10.1f}", speed.tflops));
   row("MFU", fmt::format("{:>8.1f} %", speed.mfu * 100));

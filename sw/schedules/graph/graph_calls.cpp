@@ -10,6 +10,7 @@
 
 namespace weft::schedules {
 
+using chakra::Node;
 using collectives::Rooted;
 using dimensions::Operation;
 using firmware::Task;

@@ -407,8 +407,7 @@ Task Kfac::collect(Member& member, const KfacSite& site, const KfacMessage& mess
       message.traffic == KfacTraffic::kGradients ? compression::Traffic::kGradients : compression::Traffic::kOther;
   switch (message.collective) {
     case KfacCollective::kAllReduce:
-      return group.all_reduce(site.member, message.address, message.bytes, ElementType::kFp32,
-                              {ElementType::kFp32, traffic});
+      return group.all_reduce(site.member, message.address, message.bytes, message.type, {message.type, traffic});
     case KfacCollective::kReduceScatter: {
       const std::uint64_t own = group.block(message.bytes, site.member, kKfacElement).offset;
       return group.reduce_scatter(site.member, message.address, message.address + own, message.bytes,

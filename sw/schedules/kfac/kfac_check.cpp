@@ -44,16 +44,17 @@ std::uint64_t KfacCheck::latest(int member, Kind kind, std::size_t item) {
   return times << 40 | static_cast<std::uint64_t>(kind) << 32 | item;
 }
 
-void KfacCheck::fill(const Rank& rank, std::uint64_t address, std::int64_t elements, std::uint64_t seed, int writer) {
-  check::fill_gradient(*rank.store, ElementType::kFp32, address, bytes_of_elements(elements), seed, writer,
+void KfacCheck::fill(const Rank& rank, std::uint64_t address, std::int64_t elements, std::uint64_t seed, int writer,
+                     ElementType type) {
+  check::fill_gradient(*rank.store, type, address, size_of(type) * static_cast<std::uint64_t>(elements), seed, writer,
                        static_cast<int>(ranks_.size()));
 }
 
 void KfacCheck::expect_sum(const Rank& rank, std::uint64_t address, std::int64_t elements, std::uint64_t seed,
-                           std::span<const int> members) {
+                           std::span<const int> members, ElementType type) {
   compared_ += elements;
-  wrong_ += check::compare_sum(*rank.store, ElementType::kFp32, address, bytes_of_elements(elements), seed, members,
-                               static_cast<int>(ranks_.size()));
+  wrong_ += check::compare_sum(*rank.store, type, address, size_of(type) * static_cast<std::uint64_t>(elements), seed,
+                               members, static_cast<int>(ranks_.size()));
 }
 
 void KfacCheck::expect_owners(const Rank& rank, std::uint64_t address, std::int64_t elements, std::uint64_t seed) {
@@ -66,6 +67,8 @@ void KfacCheck::run(const Rank& rank, int member, const KfacStage& stage) {
   const KfacLayout& layout = kfac_.layout();
   std::span<const int> members = kfac_.plan().members(stage.within, member);
   const auto sent = [&] { return kfac_.plan().sent_elements(kfac_.plan().sides()[item]); };
+  const auto inverse = [&] { return kfac_.plan().sent_inverse_elements(kfac_.plan().sides()[item]); };
+  const ElementType factor_type = kfac_.config().sent_factor_type();
   const auto sum_of_weights = [&] {
     return layout.averages[static_cast<std::size_t>(stage.slot)].sum + layout.weights[item] - layout.weights.front();
   };
@@ -74,17 +77,18 @@ void KfacCheck::run(const Rank& rank, int member, const KfacStage& stage) {
     case KfacWork::kBackward:
       return fill(rank, layout.gradients[item], parameters(item), next(member, Kind::kGradient, item), member);
     case KfacWork::kPackFactor:
-      return fill(rank, layout.sent_factors[item], sent(), next(member, Kind::kFactor, item), member);
+      return fill(rank, layout.sent_factors[item], sent(), next(member, Kind::kFactor, item), member, factor_type);
     case KfacWork::kUnpackFactor:
       return expect_sum(rank, layout.sent_factors[item], sent(), latest(member, Kind::kFactor, item),
-                        kfac_.plan().members(kAllRanks, member));
+                        kfac_.plan().members(kAllRanks, member), factor_type);
     case KfacWork::kPackInverse: {
       // Rank 0's numbers are the owner's; the others have their own until these come.
       const bool owns = kfac_.decisions().placement.owner[item] == member;
-      return fill(rank, layout.sent_inverses[item], sent(), next(member, Kind::kInverse, item), owns ? 0 : member + 1);
+      return fill(rank, layout.sent_inverses[item], inverse(), next(member, Kind::kInverse, item),
+                  owns ? 0 : member + 1);
     }
     case KfacWork::kUnpackInverse:
-      return expect_owners(rank, layout.sent_inverses[item], sent(), latest(member, Kind::kInverse, item));
+      return expect_owners(rank, layout.sent_inverses[item], inverse(), latest(member, Kind::kInverse, item));
     case KfacWork::kPrecondition:
       expect_sum(rank, layout.gradients[item], parameters(item), latest(member, Kind::kGradient, item), members);
       if (stage.gradient != KfacGradient::kOwners) return;

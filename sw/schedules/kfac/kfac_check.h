@@ -36,10 +36,11 @@ class KfacCheck {
   /// Tells what `item` is, and how often it has been written: with this time, and up to now.
   std::uint64_t next(int member, Kind kind, std::size_t item);
   std::uint64_t latest(int member, Kind kind, std::size_t item);
-  void fill(const firmware::Rank& rank, std::uint64_t address, std::int64_t elements, std::uint64_t seed, int writer);
+  void fill(const firmware::Rank& rank, std::uint64_t address, std::int64_t elements, std::uint64_t seed, int writer,
+            ElementType type = ElementType::kFp32);
   /// Over all that travel together with the rank.
   void expect_sum(const firmware::Rank& rank, std::uint64_t address, std::int64_t elements, std::uint64_t seed,
-                  std::span<const int> members);
+                  std::span<const int> members, ElementType type = ElementType::kFp32);
   void expect_owners(const firmware::Rank& rank, std::uint64_t address, std::int64_t elements, std::uint64_t seed);
   [[nodiscard]] std::int64_t parameters(std::size_t layer) const;
 

@@ -6,10 +6,12 @@
 #include <string_view>
 
 #include "hw/core/config/named.h"
+#include "hw/core/element.h"
 #include "hw/core/fields.h"
 #include "hw/core/quantity.h"
 #include "sw/collectives/config.h"
 #include "sw/compression/config.h"
+#include "sw/kfac/layer_kernels.h"
 #include "sw/kfac/packing.h"
 
 namespace weft::schedules {
@@ -34,9 +36,11 @@ inline EnumNames<NetworkType> enum_names(NetworkType /*tag*/) {
 }
 
 /// The same of the products that make factors and precondition; inversions stay in float32, as those of libraries do.
-enum class FactorType : std::uint8_t { kFp32, kTf32 };
+/// bf16: what is multiplied for a factor is made so, and factors are sent and summed in it; running averages stay in
+/// float32, and gradients are preconditioned in tf32.
+enum class FactorType : std::uint8_t { kFp32, kTf32, kBf16 };
 inline EnumNames<FactorType> enum_names(FactorType /*tag*/) {
-  return {{"fp32", FactorType::kFp32}, {"tf32", FactorType::kTf32}};
+  return {{"fp32", FactorType::kFp32}, {"tf32", FactorType::kTf32}, {"bf16", FactorType::kBf16}};
 }
 
 /// See sw/kfac/fusion.h.
@@ -157,6 +161,7 @@ struct KfacConfig {
   ScheduleName algorithm = "spd";
   NetworkType type = NetworkType::kFp32;
   FactorType factor_type = FactorType::kFp32;
+  kfac::Inversion inverse = kfac::Inversion::kCholesky;
   KfacSwitch pipelining = KfacSwitch::kAlgorithm;
   FactorFusion fusion = FactorFusion::kAlgorithm;
   InversePlacement placement = InversePlacement::kAlgorithm;
@@ -195,8 +200,14 @@ struct KfacConfig {
     visit(
         "type", type,
         "Operands of the network's products: fp32; tf32 on tensor cores; bf16, activations as well (mixed precision)");
-    visit("factor_type", factor_type,
-          "Operands of the products of factors and preconditioning; inversions are in fp32");
+    visit(
+        "factor_type", factor_type,
+        "Operands of the products of factors and preconditioning; inversions are in fp32. bf16: factors are also sent "
+        "and summed in it, and gradients preconditioned in tf32");
+    visit("inverse", inverse,
+          "What is made of a factor. cholesky: the inverse of the damped factor; eigen: its eigenvectors and "
+          "eigenvalues, so that the product of both factors is damped; they are sent as they are, whatever `packing` "
+          "says");
     visit("pipelining", pipelining, "Factors are computed and sent while the network computes; off: after it");
     visit("fusion", fusion, "Which factors travel in one message; dynamic and optimal only with pipelining");
     visit("placement", placement, "Which rank inverts which factor");
@@ -250,6 +261,15 @@ struct KfacConfig {
   }
 
   [[nodiscard]] std::uint64_t activation_element() const { return type == NetworkType::kBf16 ? 2 : 4; }
+  /// Of what is sent of a factor.
+  [[nodiscard]] ElementType sent_factor_type() const {
+    return factor_type == FactorType::kBf16 ? ElementType::kBf16 : ElementType::kFp32;
+  }
+  /// Elements of an inverse of this side that travel.
+  [[nodiscard]] std::int64_t sent_inverse_elements(std::int64_t side) const {
+    return inverse == kfac::Inversion::kEigen ? kfac::inverse_elements(inverse, side)
+                                              : kfac::sent_elements(packing, side);
+  }
   /// What metrics take on the mean: the library may be anywhere in its cycle when the first is there.
   [[nodiscard]] Time metrics_wait() const { return metrics == 0 ? Time() : cycle * metrics - cycle / 2; }
 

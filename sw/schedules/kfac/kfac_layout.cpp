@@ -222,22 +222,36 @@ void KfacLayout::lay_out(const Allocate& allocate_bytes, std::size_t ranks, cons
   const std::vector<std::int64_t> sides = second_order ? kfac::factor_sides(network) : std::vector<std::int64_t>();
   std::vector<std::uint64_t> squares;
   std::vector<std::uint64_t> packed;
+  std::vector<std::uint64_t> inverted;
+  std::vector<std::uint64_t> inverted_packed;
   for (const std::int64_t side : sides) {
     squares.push_back(bytes_of_elements(side * side));
-    packed.push_back(bytes_of_elements(kfac::sent_elements(config.packing, side)));
+    packed.push_back(size_of(config.sent_factor_type()) *
+                     static_cast<std::uint64_t>(kfac::sent_elements(config.packing, side)));
+    inverted.push_back(bytes_of_elements(kfac::inverse_elements(config.inverse, side)));
+    inverted_packed.push_back(bytes_of_elements(config.sent_inverse_elements(side)));
   }
   sending_order = order_of_sending(sides.size());
   if (config.local_factors()) {
-    const std::vector<int> owners = placement_of(*trainer, sides.size(), static_cast<int>(ranks)).owner;
+    const std::vector<int> owners = placement_of(*trainer, sides, static_cast<int>(ranks)).owner;
     factors = allocate_owned("factors", squares, owners);
-    inverses = allocate_owned("inverses", squares, owners);
+    inverses = allocate_owned("inverses", inverted, owners);
   } else if (second_order) {
     factors = allocate_all("factors", squares, sending_order);
-    inverses = allocate_all("inverses", squares, ascending(squares.size()));
+    const std::vector<int> keepers = trainer->keepers(placement_of(*trainer, sides, static_cast<int>(ranks)));
+    const auto allocate_inverses = [&](const std::string& what, const std::vector<std::uint64_t>& bytes) {
+      return keepers.empty() ? allocate_all(what, bytes, ascending(bytes.size()))
+                             : allocate_owned(what, bytes, keepers);
+    };
+    inverses = allocate_inverses("inverses", inverted);
     const bool whole = config.packing == kfac::Packing::kSquares;
-    sent_factors =
-        whole && !config.merges_factors() ? factors : allocate_all("factors to be sent", packed, sending_order);
-    sent_inverses = whole ? inverses : allocate_all("inverses to be sent", packed, ascending(packed.size()));
+    const bool casts = config.sent_factor_type() != ElementType::kFp32;
+    sent_factors = whole && !casts && !config.merges_factors()
+                       ? factors
+                       : allocate_all("factors to be sent", packed, sending_order);
+    sent_inverses = whole || config.inverse == kfac::Inversion::kEigen
+                        ? inverses
+                        : allocate_inverses("inverses to be sent", inverted_packed);
   }
 
   const std::uint64_t whole = sum_of(parameters);

@@ -28,7 +28,8 @@ constexpr std::uint64_t bytes_of_elements(std::int64_t elements) {
 }
 
 /// Where everything lies in a rank's memory, the same on all ranks. Factors of a rank's own samples and their
-/// inverses are their owner's alone: owners use one place for what each of them has, as large as the most of any needs.
+/// inverses are their owner's alone, and inverses may be those of groups of ranks (Trainer::keepers): owners or groups
+/// use one place for what each of them has, as large as the most of any needs.
 struct KfacLayout {
   /// Of a buffer of several tensors, one behind the other: addresses by tensor. Layers without parameters have none.
   using Addresses = std::vector<std::uint64_t>;
@@ -44,8 +45,8 @@ struct KfacLayout {
   Addresses gradients;       ///< by layer; the last layer first in memory, as they become ready
   Addresses preconditioned;  ///< by layer with factors; of a step that is not clipped they take the gradients' place
   Addresses factors;         ///< by factor: the running average, whole squares, columns first
-  Addresses inverses;        ///< by factor
-  /// By factor: where it is sent from, packed. Whole squares that nobody merges are `factors` and `inverses`
+  Addresses inverses;        ///< by factor; with eigenvectors their eigenvalues behind them
+  /// By factor: where it is sent from, packed. Whole squares of 32 bits that nobody merges are `factors` and `inverses`
   /// themselves. In memory all A, the first layer first, then all G, the last layer first. Empty where nothing is sent.
   Addresses sent_factors;
   Addresses sent_inverses;                 ///< by factor

@@ -41,7 +41,9 @@ KfacPlan::KfacPlan(Network network, const KfacConfig& config, const accelerator:
   types_ = {config_.type == NetworkType::kBf16   ? accelerator::DataType::kBf16
             : config_.type == NetworkType::kTf32 ? accelerator::DataType::kTf32
                                                  : accelerator::DataType::kFp32,
-            config_.factor_type == FactorType::kTf32 ? accelerator::DataType::kTf32 : accelerator::DataType::kFp32};
+            config_.factor_type == FactorType::kBf16   ? accelerator::DataType::kBf16
+            : config_.factor_type == FactorType::kTf32 ? accelerator::DataType::kTf32
+                                                       : accelerator::DataType::kFp32};
 }
 
 std::span<const int> KfacPlan::members(int within, int rank) const {
@@ -64,10 +66,11 @@ std::vector<PlannedKernel> KfacPlan::planned(const std::vector<kfac::LayerKernel
 }
 
 std::vector<PlannedKernel> KfacPlan::inverse(std::int64_t side) const {
-  return planned(kfac::inverse_kernels(side), "of " + std::to_string(side));
+  return planned(kfac::inverse_kernels(side, config_.inverse), "of " + std::to_string(side));
 }
 
 std::vector<PlannedKernel> KfacPlan::packing(std::int64_t side) const {
+  if (config_.inverse == kfac::Inversion::kEigen) return {};
   std::vector<kfac::LayerKernel> kernels = kfac::pack_kernels(config_.packing, side);
   for (const kfac::LayerKernel& kernel : kfac::unpack_kernels(config_.packing, side)) kernels.push_back(kernel);
   return planned(kernels, "of " + std::to_string(side));
@@ -84,14 +87,14 @@ KfacDecisions KfacPlan::unmeasured() const {
   for (const std::size_t first : {std::size_t{0}, sides_.size() / 2}) {
     std::vector<kfac::Ready> factors;
     for (std::size_t i = first; i < first + sides_.size() / 2; ++i) {
-      factors.push_back({0, sent_elements(sides_[layout_.sending_order[i]])});
+      factors.push_back({0, sent_words(sides_[layout_.sending_order[i]])});
     }
     const kfac::Groups groups = fusion == FactorFusion::kNone  ? kfac::fuse_none(factors.size())
                                 : fusion == FactorFusion::kAll ? kfac::fuse_all(factors.size())
                                                                : kfac::fuse_within(factors, limit);
     decisions.factors.insert(decisions.factors.end(), groups.begin(), groups.end());
   }
-  decisions.placement = placement_of(*trainer_, sides_.size(), ranks_);
+  decisions.placement = placement_of(*trainer_, sides_, ranks_);
   return decisions;
 }
 

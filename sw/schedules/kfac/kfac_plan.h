@@ -134,6 +134,7 @@ struct KfacMessage {
   std::uint64_t address = 0;
   std::uint64_t output = 0;  ///< of an AllToAll
   std::uint64_t bytes = 0;
+  ElementType type = ElementType::kFp32;
   int tensors = 1;  ///< that the library is given
 };
 
@@ -178,9 +179,19 @@ class KfacPlan {
   [[nodiscard]] const std::vector<std::int64_t>& sides() const { return sides_; }
   /// Factors in the order of KfacLayout::sent_factors.
   [[nodiscard]] const std::vector<std::size_t>& sending_order() const { return layout_.sending_order; }
-  /// Elements that travel of a factor or an inverse of this side.
+  /// Elements that travel of a factor of this side, their bytes, and as if they had 32 bits.
   [[nodiscard]] std::int64_t sent_elements(std::int64_t side) const {
     return kfac::sent_elements(config_.packing, side);
+  }
+  [[nodiscard]] std::uint64_t sent_bytes(std::int64_t side) const {
+    return size_of(config_.sent_factor_type()) * static_cast<std::uint64_t>(sent_elements(side));
+  }
+  [[nodiscard]] std::int64_t sent_words(std::int64_t side) const {
+    return static_cast<std::int64_t>((sent_bytes(side) + kKfacElement - 1) / kKfacElement);
+  }
+  /// Of an inverse.
+  [[nodiscard]] std::int64_t sent_inverse_elements(std::int64_t side) const {
+    return config_.sent_inverse_elements(side);
   }
   [[nodiscard]] std::vector<PlannedKernel> inverse(std::int64_t side) const;
   /// Of an inverse that is sent: it is packed and unpacked.

@@ -61,7 +61,7 @@ Task Kfac::time_matrices(Member& member, std::vector<Sample>& inverses, std::vec
   std::size_t next = first;
   for (const std::int64_t side : sides) {
     inverses.push_back({static_cast<double>(side), seconds(member.profile_times[next++])});
-    packing.push_back({static_cast<double>(plan_.sent_elements(side)), seconds(member.profile_times[next++])});
+    packing.push_back({static_cast<double>(plan_.sent_inverse_elements(side)), seconds(member.profile_times[next++])});
   }
 }
 
@@ -123,7 +123,7 @@ void Kfac::decide(const std::vector<Sample>& inverses, const std::vector<Sample>
     since += stages[i];
     if (stage.work != KfacWork::kPackFactor) continue;
     const auto factor = static_cast<std::size_t>(stage.item);
-    (factor % 2 == 0 ? a : g).push_back({since, plan_.sent_elements(plan_.sides()[factor])});
+    (factor % 2 == 0 ? a : g).push_back({since, plan_.sent_words(plan_.sides()[factor])});
     since = 0;
   }
 
@@ -144,8 +144,10 @@ void Kfac::decide(const std::vector<Sample>& inverses, const std::vector<Sample>
     // Through matrices of one side there is no line.
     const kfac::LinearCost handling =
         packing.size() == 1 ? kfac::LinearCost{packing.front().seconds, 0} : kfac::fit_linear(packing);
-    const kfac::Cost sent =
-        kfac::cost_by_side(config_.packing, [&](double elements) { return sending(elements) + handling(elements); });
+    const kfac::Cost sent = [&](double side) {
+      const auto elements = static_cast<double>(plan_.sent_inverse_elements(static_cast<std::int64_t>(side)));
+      return sending(elements) + handling(elements);
+    };
     decisions_.placement =
         kfac::place_balanced(plan_.sides(), static_cast<int>(ranks_.size()), kfac::MatrixCost(profile_.inverses), sent);
   }

@@ -51,7 +51,7 @@ std::vector<Kfac::Unused> Kfac::unused() const {
   const auto add = [&fields](bool is_unused, const char* field, const std::string& why) {
     if (is_unused) fields.push_back({std::string("workload.") + field, why});
   };
-  for (const char* field : {"factor_type", "kl_clip"}) add(!config.second_order(), field, algorithm);
+  for (const char* field : {"factor_type", "inverse", "kl_clip"}) add(!config.second_order(), field, algorithm);
   add(!places, "sending", "no inverses are balanced over ranks: " + algorithm);
   add(places && config.inverse_placement() != InversePlacement::kBalanced, "sending",
       "inverses are placed " + std::string(name_of(config.inverse_placement())));

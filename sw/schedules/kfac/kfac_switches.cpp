@@ -21,6 +21,8 @@ bool KfacConfig::second_order() const {
 
 bool KfacConfig::factored_damping() const {
   const auto& how = schedule().second_order;
+  // What is damped is the product of both.
+  if (inverse == kfac::Inversion::kEigen && training.damping_form == DampingForm::kAlgorithm) return false;
   const DampingForm form = training.damping_form != DampingForm::kAlgorithm ? training.damping_form
                            : how                                            ? how->damping
                                                                             : DampingForm::kPlain;
@@ -106,9 +108,21 @@ void check_switches(const KfacConfig& config) {
       if (interval != 1) refuse(field, "1 with " + name + ", " + why, interval);
     }
   }
+  if (config.inverse == kfac::Inversion::kEigen && config.second_order()) {
+    const std::string eigen = "with workload.inverse eigen, which damps the product of both factors";
+    if (config.training.damping_form == DampingForm::kFactored) {
+      throw ConfigError("workload.training.damping_form", "expected algorithm or plain " + eigen + ", got factored");
+    }
+    if (config.training.damping_stays) {
+      throw ConfigError("workload.training.damping_stays", "expected false " + eigen);
+    }
+  }
   if (config.local_factors()) {
     expect_algorithms("fusion", config.fusion, "which sends no factors");
     expect_algorithms("placement", config.placement, "whose layers' owners invert");
+  }
+  if (config.second_order() && config.schedule().second_order->places) {
+    expect_algorithms("placement", config.placement, "which places inverses itself");
   }
   if (config.second_order() && config.merges_factors() && !config.pipelined()) {
     throw ConfigError(

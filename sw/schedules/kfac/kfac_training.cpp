@@ -193,28 +193,36 @@ void KfacTraining::run(Rank& rank, int member, const KfacStage& stage) {
     case KfacWork::kFactor:
       return factor(rank, item);
     case KfacWork::kPackFactor:
-      return pack(rank, side(), layout_.factors[item], layout_.sent_factors[item]);
+      return pack(rank, side(), layout_.factors[item], layout_.sent_factors[item], how_.sent_factor_type());
     case KfacWork::kPackInverse:
+      if (eigen()) return;
       return pack(rank, side(), layout_.inverses[item], layout_.sent_inverses[item]);
     case KfacWork::kUnpackFactor:
       return unpack(rank, side(), layout_.sent_factors[item], layout_.factors[item],
-                    1.0F / static_cast<float>(ranks_.size()));
+                    1.0F / static_cast<float>(ranks_.size()), how_.sent_factor_type());
     case KfacWork::kUnpackInverse:
+      if (eigen()) return;
       return unpack(rank, side(), layout_.sent_inverses[item], layout_.inverses[item], 1);
     case KfacWork::kInvert:
       return invert(rank, member, item);
     case KfacWork::kClear:
-      return store_to(rank, layout_.inverses[item], Reals(static_cast<std::size_t>(side() * side())));
+      return store_to(rank, layout_.inverses[item],
+                      Reals(static_cast<std::size_t>(kfac::inverse_elements(how_.inverse, side()))));
     case KfacWork::kPrecondition: {
       const Layer& layer = layers[item];
       const std::size_t a = 2 * item;  // each layer has factors
       const auto square = [&](std::size_t f) {
-        return load_from(rank, layout_.inverses[f], plan_.sides()[f] * plan_.sides()[f]);
+        return load_from(rank, layout_.inverses[f], kfac::inverse_elements(how_.inverse, plan_.sides()[f]));
       };
       Reals gradient = mean_gradient(rank, member, stage);
       const Reals inverse_a = square(a);
       const Reals inverse_g = square(a + 1);
-      kfac::precondition(layer, view(inverse_a), view(inverse_g), std::span(gradient));
+      if (eigen()) {
+        kfac::precondition_by_eigen(layer, view(inverse_a), view(inverse_g), static_cast<float>(how_.training.damping),
+                                    std::span(gradient));
+      } else {
+        kfac::precondition(layer, view(inverse_a), view(inverse_g), std::span(gradient));
+      }
       store_to(rank, layout_.preconditioned[item], gradient);
       return;
     }
@@ -259,7 +267,7 @@ void KfacTraining::run(Rank& rank, int member, const KfacStage& stage) {
   }
 }
 
-void KfacTraining::pack(Rank& rank, std::int64_t side, std::uint64_t square, std::uint64_t sent) {
+void KfacTraining::pack(Rank& rank, std::int64_t side, std::uint64_t square, std::uint64_t sent, ElementType type) {
   if (sent == square) return;
   Reals values = load_from(rank, square, side * side);
   if (how_.packing != kfac::Packing::kSquares) {
@@ -267,11 +275,23 @@ void KfacTraining::pack(Rank& rank, std::int64_t side, std::uint64_t square, std
     kfac::pack_triangle(side, view(values), std::span(triangle));
     values = std::move(triangle);
   }
-  store_to(rank, sent, values);
+  if (type == ElementType::kFp32) return store_to(rank, sent, values);
+  std::vector<std::uint16_t> halves(values.size());
+  std::transform(values.begin(), values.end(), halves.begin(), to_bf16);
+  store_to(rank, sent, std::as_bytes(std::span(halves)));
 }
 
-void KfacTraining::unpack(Rank& rank, std::int64_t side, std::uint64_t sent, std::uint64_t square, float scale) {
-  Reals values = load_from(rank, sent, plan_.sent_elements(side));
+void KfacTraining::unpack(Rank& rank, std::int64_t side, std::uint64_t sent, std::uint64_t square, float scale,
+                          ElementType type) {
+  Reals values;
+  if (type == ElementType::kFp32) {
+    values = load_from(rank, sent, plan_.sent_elements(side));
+  } else {
+    std::vector<std::uint16_t> halves(static_cast<std::size_t>(plan_.sent_elements(side)));
+    load_into(rank, sent, std::as_writable_bytes(std::span(halves)));
+    values.resize(halves.size());
+    std::transform(halves.begin(), halves.end(), values.begin(), from_bf16);
+  }
   if (how_.packing == kfac::Packing::kSquares) {
     for (float& value : values) value *= scale;
   } else {
@@ -366,9 +386,13 @@ void KfacTraining::invert(Rank& rank, int member, std::size_t factor) {
   const std::int64_t side = plan_.sides()[factor];
   const auto damping = static_cast<float>(damping_of(rank, member, factor));
   Reals square = load_from(rank, layout_.factors[factor], side * side);
-  Reals inverse(square.size());
+  Reals inverse(static_cast<std::size_t>(kfac::inverse_elements(how_.inverse, side)));
   try {
-    kfac::invert(side, view(square), damping, std::span(inverse));
+    if (eigen()) {
+      kfac::decompose(side, view(square), std::span(inverse));
+    } else {
+      kfac::invert(side, view(square), damping, std::span(inverse));
+    }
   } catch (const std::domain_error& error) {
     throw std::domain_error(fmt::format("factor {} of rank {} in step {}: {}", factor_name(plan_.network(), factor),
                                         rank.index, losses_[static_cast<std::size_t>(member)].size(), error.what()));

@@ -54,8 +54,11 @@ class KfacTraining {
   /// Of the loss before a step, when all ranks have it.
   void expect_no_explosion(std::size_t step) const;
   /// A matrix of this side into what is sent of it, and back, each element times `scale`.
-  void pack(firmware::Rank& rank, std::int64_t side, std::uint64_t square, std::uint64_t sent);
-  void unpack(firmware::Rank& rank, std::int64_t side, std::uint64_t sent, std::uint64_t square, float scale);
+  void pack(firmware::Rank& rank, std::int64_t side, std::uint64_t square, std::uint64_t sent,
+            ElementType type = ElementType::kFp32);
+  void unpack(firmware::Rank& rank, std::int64_t side, std::uint64_t sent, std::uint64_t square, float scale,
+              ElementType type = ElementType::kFp32);
+  [[nodiscard]] bool eigen() const { return how_.inverse == kfac::Inversion::kEigen; }
   /// Of what ranks have summed, for a stage of its layer.
   [[nodiscard]] Floats mean_gradient(const firmware::Rank& rank, int member, const KfacStage& stage) const;
   void compress_by(std::int64_t seed);

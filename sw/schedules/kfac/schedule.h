@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -75,7 +76,10 @@ class Trainer {
   [[nodiscard]] virtual int fewest_steps() const { return lag() + 1; }
 
   /// Who inverts which factor, A and G of the first layer, A and G of the second, ...; before anything is measured.
-  [[nodiscard]] virtual kfac::Placement place(std::size_t factors, int ranks) const;
+  [[nodiscard]] virtual kfac::Placement place(std::span<const std::int64_t> sides, int ranks) const;
+  /// Which of several groups of ranks keeps the inverse of each factor, which its owner is one of; groups use one place
+  /// for what each of them has. Empty: all ranks keep all, or owners alone where factors are local.
+  [[nodiscard]] virtual std::vector<int> keepers(const kfac::Placement& /*placement*/) const { return {}; }
   /// Slots in which weights are averaged: averagings that are under way or just merged.
   [[nodiscard]] virtual int averagings() const { return 0; }
   /// Memory beside weights, momentum and gradients, by KfacLayout::own.
@@ -104,6 +108,8 @@ struct SecondOrder {
   DampingForm damping = DampingForm::kPlain;
   /// Factors are of the owner's samples alone, and lie in its memory alone: nothing of them is sent.
   bool local = false;
+  /// The schedule has a placement of its own (Trainer::place), which the field `placement` does not replace.
+  bool places = false;
 };
 
 /// A way of training a network.
@@ -144,7 +150,7 @@ void provide(Schedule schedule);
 
 // What a Trainer says. They throw OwnFailure that names the schedule for ranks that there are not, and for
 // one in two groups.
-[[nodiscard]] kfac::Placement placement_of(const Trainer& trainer, std::size_t factors, int ranks);
+[[nodiscard]] kfac::Placement placement_of(const Trainer& trainer, std::span<const std::int64_t> sides, int ranks);
 [[nodiscard]] std::vector<Subgroups> subgroups_of(const Trainer& trainer, int ranks);
 [[nodiscard]] std::vector<OwnBuffer> buffers_of(const Trainer& trainer, const models::Network& network, int ranks);
 

@@ -249,7 +249,7 @@ void StepBuilder::pack_factor(std::size_t layer, std::size_t which) {
   if (!has_factors(layer) || ranks() == 1) return;
   const std::size_t f = factor_of(layer, which);
   add(KfacWork::kPackFactor, KfacPart::kFactorPacking, static_cast<int>(f), {},
-      kfac::pack_factor_kernels(config().packing, plan_.sides_[f], config().merges_factors()));
+      kfac::pack_factor_kernels(config().packing, plan_.sides_[f], config().merges_factors(), factor_element()));
   factor_ready_[f] = last();
 }
 
@@ -262,7 +262,8 @@ void StepBuilder::send_factors() {
                         .name = factor_name(network(), order[first]),
                         .first = first,
                         .count = count,
-                        .address = layout().sent_factors[order[first]]};
+                        .address = layout().sent_factors[order[first]],
+                        .type = config().sent_factor_type()};
     if (count > 1) {
       message.name +=
           " to " + factor_name(network(), order[first + count - 1]) + ", " + std::to_string(count) + " factors";
@@ -271,7 +272,7 @@ void StepBuilder::send_factors() {
     if (!config().pipelined()) message.ready = last();
     for (std::size_t i = first; i < first + count; ++i) {
       message.ready = std::max(message.ready, factor_ready_[order[i]]);
-      message.bytes += bytes_of_elements(plan_.sent_elements(plan_.sides_[order[i]]));
+      message.bytes += plan_.sent_bytes(plan_.sides_[order[i]]);
     }
     step_.stages[message.ready].host_waits = config().merges_factors();
     push(std::move(message));
@@ -284,78 +285,100 @@ void StepBuilder::receive_factors() {
   if (ranks() == 1) return;
   for (const std::size_t f : layout().sending_order) {
     add(KfacWork::kUnpackFactor, KfacPart::kFactorPacking, static_cast<int>(f), {},
-        kfac::unpack_factor_kernels(config().packing, plan_.sides_[f], config().merges_factors()));
+        kfac::unpack_factor_kernels(config().packing, plan_.sides_[f], config().merges_factors(), factor_element()));
   }
 }
 
 void StepBuilder::invert() {
   for (std::size_t f = 0; f < plan_.sides_.size(); ++f) {
     add(KfacWork::kInvert, KfacPart::kInverseComp, static_cast<int>(f), Doers::of(decisions_.placement.owner[f]),
-        kfac::inverse_kernels(plan_.sides_[f]));
+        kfac::inverse_kernels(plan_.sides_[f], config().inverse));
   }
 }
 
 void StepBuilder::invert_and_share() {
+  invert_and_share([](int owner) { return Share{.root = owner}; }, true);
+}
+
+void StepBuilder::invert_and_share(const ShareOf& share) {
+  invert_and_share(share, false);
+}
+
+void StepBuilder::invert_and_share(const ShareOf& share, bool clears) {
   const std::size_t factors = plan_.sides_.size();
+  const bool packs = config().inverse == kfac::Inversion::kCholesky;
   std::vector<std::size_t> ready(factors);
+  std::vector<Share> shares;
+  for (const int owner : decisions_.placement.owner) {
+    shares.push_back(owner == kfac::kEveryone ? Share() : share(owner));
+  }
   for (std::size_t f = 0; f < factors; ++f) {
     const int owner = decisions_.placement.owner[f];
     const std::int64_t side = plan_.sides_[f];
-    add(KfacWork::kInvert, KfacPart::kInverseComp, static_cast<int>(f), Doers::of(owner), kfac::inverse_kernels(side));
-    if (owner != kfac::kEveryone) {
-      add(KfacWork::kClear, KfacPart::kInverseComp, static_cast<int>(f), Doers::all_but(owner),
-          kfac::clear_kernels(side));
-      add(KfacWork::kPackInverse, KfacPart::kInversePacking, static_cast<int>(f), {},
-          kfac::pack_kernels(config().packing, side));
+    add(KfacWork::kInvert, KfacPart::kInverseComp, static_cast<int>(f), Doers::of(owner),
+        kfac::inverse_kernels(side, config().inverse));
+    if (shares[f].root != kfac::kEveryone) {
+      if (clears) {
+        add(KfacWork::kClear, KfacPart::kInverseComp, static_cast<int>(f), Doers::all_but(owner),
+            kfac::clear_kernels(side));
+      }
+      add(KfacWork::kPackInverse, KfacPart::kInversePacking, static_cast<int>(f), shares[f].doers,
+          packs ? kfac::pack_kernels(config().packing, side) : std::vector<kfac::LayerKernel>());
     }
     ready[f] = last();
   }
   for (std::size_t f = 0; f < factors; ++f) {
-    const int owner = decisions_.placement.owner[f];
-    if (owner == kfac::kEveryone) continue;
+    if (shares[f].root == kfac::kEveryone) continue;
     push({.traffic = KfacTraffic::kInverses,
           .collective = KfacCollective::kBroadcast,
-          .name = "inverse of " + factor_name(network(), f) + " from rank " + std::to_string(owner),
+          .name =
+              "inverse of " + factor_name(network(), f) + " from rank " + std::to_string(decisions_.placement.owner[f]),
           .ready = config().overlap_inverses ? ready[f] : last(),
-          .root = owner,
+          .root = shares[f].root,
+          .within = shares[f].within,
           .first = f,
           .address = layout().sent_inverses[f],
-          .bytes = bytes_of_elements(plan_.sent_elements(plan_.sides_[f]))});
+          .bytes = bytes_of_elements(plan_.sent_inverse_elements(plan_.sides_[f]))});
   }
   for (std::size_t f = 0; f < factors; ++f) {
-    if (decisions_.placement.owner[f] == kfac::kEveryone) continue;
+    if (shares[f].root == kfac::kEveryone) continue;
     if (ranks() > 1) ++await_[index(KfacTraffic::kInverses)];
-    add(KfacWork::kUnpackInverse, KfacPart::kInversePacking, static_cast<int>(f), {},
-        kfac::unpack_kernels(config().packing, plan_.sides_[f]));
+    add(KfacWork::kUnpackInverse, KfacPart::kInversePacking, static_cast<int>(f), shares[f].doers,
+        packs ? kfac::unpack_kernels(config().packing, plan_.sides_[f]) : std::vector<kfac::LayerKernel>());
   }
 }
 
 void StepBuilder::precondition() {
   for (const int layer : plan_.layer_of_) {
     add(KfacWork::kPrecondition, KfacPart::kPrecondition, layer, {},
-        kfac::precondition_kernels(network().layers[index(layer)], plan_.types_));
+        kfac::precondition_kernels(network().layers[index(layer)], plan_.types_, config().inverse));
     step_.stages.back().gradient = KfacGradient::kPreconditioned;
   }
 }
 
 void StepBuilder::precondition_and_share() {
+  precondition_and_share([](int owner) { return Share{.doers = Doers::of(owner), .root = owner}; });
+}
+
+void StepBuilder::precondition_and_share(const ShareOf& share) {
   std::vector<std::size_t> ready;
   for (const int layer : plan_.layer_of_) {
     const auto l = index(layer);
-    add(KfacWork::kPrecondition, KfacPart::kPrecondition, layer, Doers::of(owner(l)),
-        kfac::precondition_kernels(network().layers[l], plan_.types_));
+    add(KfacWork::kPrecondition, KfacPart::kPrecondition, layer, share(owner(l)).doers,
+        kfac::precondition_kernels(network().layers[l], plan_.types_, config().inverse));
     step_.stages.back().gradient = KfacGradient::kOwners;
     ready.push_back(last());
   }
   for (std::size_t pair = 0; pair < plan_.layer_of_.size(); ++pair) {
     const auto l = index(plan_.layer_of_[pair]);
-    const int root = owner(l);
-    if (root == kfac::kEveryone) continue;
+    const Share sent = share(owner(l));
+    if (sent.root == kfac::kEveryone) continue;
     push({.traffic = KfacTraffic::kInverses,
           .collective = KfacCollective::kBroadcast,
-          .name = "preconditioned gradient of " + network().layers[l].name + " from rank " + std::to_string(root),
+          .name = "preconditioned gradient of " + network().layers[l].name + " from rank " + std::to_string(owner(l)),
           .ready = config().overlap_inverses ? ready[pair] : last(),
-          .root = root,
+          .root = sent.root,
+          .within = sent.within,
           .first = l,
           .address = layout().preconditioned[l],
           .bytes = bytes_of_elements(models::parameters(network().layers[l]))});

@@ -73,11 +73,24 @@ class StepBuilder {
   void receive_factors();
   /// Each factor by the owner that was decided.
   void invert();
-  /// The same, and the inverses that one rank has are broadcast, each unpacked as it comes.
+  /// The same, and the inverses that one rank has are broadcast, each unpacked as it comes. Ranks that are sent one
+  /// clear it first.
   void invert_and_share();
+  /// Who takes what an owner has: those of `doers`, by a Broadcast within subgroups, in which its root has this
+  /// position; no root: nothing is sent.
+  struct Share {
+    Doers doers = {};
+    int within = kAllRanks;
+    int root = kfac::kEveryone;
+  };
+  using ShareOf = std::function<Share(int owner)>;
+  /// The same among some ranks, none of which clears anything.
+  void invert_and_share(const ShareOf& share);
   /// By everyone alike, or each layer by its owner, who broadcasts what comes of it.
   void precondition();
   void precondition_and_share();
+  /// By `doers`, of whom one in each subgroup broadcasts what comes of it.
+  void precondition_and_share(const ShareOf& share);
   /// Scales what was preconditioned, as `workload.kl_clip` says.
   void clip();
 
@@ -123,6 +136,11 @@ class StepBuilder {
   void send_compressed(std::size_t group, KfacMessage message);
   void add(KfacWork work, KfacPart part, int item, const Doers& doers, const std::vector<kfac::LayerKernel>& kernels);
   void push(KfacMessage message);
+  /// Bytes of what is sent of a factor.
+  [[nodiscard]] std::int64_t factor_element() const {
+    return static_cast<std::int64_t>(size_of(config().sent_factor_type()));
+  }
+  void invert_and_share(const ShareOf& share, bool clears);
 
   const KfacPlan& plan_;
   const KfacDecisions& decisions_;

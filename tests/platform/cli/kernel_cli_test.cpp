@@ -256,6 +256,7 @@ TEST_F(CliTest, KernelsOnEveryPart) {
       "embedding --tokens 4096 --rows 32000 --columns 4096",
       "cholesky --n 1000",
       "inverse --n 1000",
+      "eigen --n 1000",
       "optimizer --parameters 1000000 --type bf16",
       "gemm --m 16384 --n 16384 --k 16384 --type tf32",
       "elementwise --elements 100000000 --flops 1000",

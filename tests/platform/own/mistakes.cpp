@@ -93,8 +93,8 @@ class Faulty final : public schedules::SecondOrderTrainer {
     if (is("beyond")) return {{{0, ranks}}};
     return {};
   }
-  [[nodiscard]] kfac::Placement place(std::size_t factors, int ranks) const override {
-    kfac::Placement placement{ranks, std::vector<int>(factors, 0)};
+  [[nodiscard]] kfac::Placement place(std::span<const std::int64_t> sides, int ranks) const override {
+    kfac::Placement placement{ranks, std::vector<int>(sides.size(), 0)};
     if (is("owner")) placement.owner.back() = ranks;
     if (is("owners")) placement.owner.pop_back();
     return placement;

@@ -76,7 +76,15 @@ std::uint64_t memory_of(const FsdpResult& result, const std::string& what) {
 
 /// Shards of all 8 ranks, of 4 in two copies, and whole parameters on all. A dropped or misplaced part would be wrong.
 TEST(FsdpOptimizers, ExchangeWhatOthersHaveForThem) {
-  for (const auto& [optimizer, shards] : {std::pair("muon", 0), {"muon", 4}, {"muon", 1}, {"shampoo", 1}}) {
+  for (const auto& [optimizer, shards] : {std::pair("muon", 0),
+                                          {"muon", 4},
+                                          {"muon", 1},
+                                          {"shampoo", 1},
+                                          {"shampoo", 4},
+                                          {"soap", 2},
+                                          {"kfac", 0},
+                                          {"kfac", 4},
+                                          {"kfac", 1}}) {
     const FsdpResult result = updated(two_nodes(), nano_with(optimizer, shards));
     EXPECT_EQ(result.wrong, 0) << optimizer << " in " << shards;
     const Time parts = result.compute + result.exposed_allgather + result.exposed_reduce_scatter +
@@ -124,6 +132,91 @@ TEST(FsdpOptimizers, MuonHasAnAllToAllThereAndBackForEachBatch) {
   EXPECT_GT(result.steps.back(), adamw.steps.back());
 }
 
+/// Blocks of a shard have owners among the ranks that have copies of it (facebookresearch/optimizers, HSDPDistributor):
+/// ranks 0 and 4 of two copies in 4 shards, and they alone gather updates, of a quarter of all matrices in 32 bits.
+TEST(FsdpOptimizers, ShareOutBlocksOfAShardAmongItsCopies) {
+  for (const char* optimizer : {"shampoo", "soap"}) {
+    MachineConfig machine = two_nodes();
+    machine.data = false;
+    const FsdpConfig config = nano_with(optimizer, 4);
+    const FsdpResult result = updated(machine, config);
+    std::int64_t gathers = 0;
+    std::int64_t bytes = 0;
+    for (const auto& [what, row] : result.of_first.sums()) {
+      if (what.operation != "all_gather" || what.ranks != 2) continue;
+      gathers += row.count;
+      bytes = static_cast<std::int64_t>(what.bytes);
+    }
+    EXPECT_EQ(gathers, 2) << optimizer << ": one in each step";
+    const accelerator::ComputeConfig& compute = machine.accelerator.array.compute;
+    const schedules::FsdpPlan two(config, compute, 4, 2);
+    const schedules::FsdpPlan one(config, compute, 4, 1);
+    const auto flops_of = [](const schedules::FsdpPlan& plan) {
+      double sum = 0;
+      for (const schedules::PlannedKernel& kernel : plan.update(0).kernels()) sum += kernel.work.flops;
+      return sum;
+    };
+    EXPECT_EQ(one.update(0).exchanges(), 0U);
+    ASSERT_EQ(two.update(0).exchanges(), 1U);
+    // nano: 4 blocks of matrices of 64 rows and more, all of whose rows 4 ranks divide.
+    std::int64_t matrices = 0;
+    for (std::int64_t b = 0; b < two.model.blocks(); ++b) {
+      for (const models::Tensor& tensor : models::unit_tensors(two.model, models::block_kind(two.model, b))) {
+        if (tensor.cols > 1) matrices += tensor.elements();
+      }
+    }
+    EXPECT_EQ(bytes, 4 * matrices / 4) << optimizer;
+    EXPECT_LT(flops_of(two), 0.6 * flops_of(one)) << optimizer << ": half, but for what cannot be divided";
+    EXPECT_GE(flops_of(two), 0.5 * flops_of(one));
+    EXPECT_LT(two.kept.state_bytes(), one.kept.state_bytes());
+    EXPECT_EQ(two.kept.masters, one.kept.masters) << "all of the shard's parameters are updated by all of its copies";
+  }
+}
+
+/// A step of 4 of every tenth updates factors, one of a hundred inverses, too.
+TEST(FsdpOptimizers, KfacObservesInItsInterval) {
+  MachineConfig machine = two_nodes();
+  machine.data = false;
+  FsdpConfig config = nano_with("kfac");
+  config.steps = 12;
+  const schedules::FsdpPlan plan(config, machine.accelerator.array.compute, 8);
+  ASSERT_EQ(plan.updates.size(), 3U);
+  for (const int step : {0, 10}) EXPECT_TRUE(plan.update(step).observes) << step;
+  for (const int step : {1, 9, 11}) EXPECT_FALSE(plan.update(step).observes) << step;
+  for (int b = 0; b < plan.blocks(); ++b) {
+    EXPECT_TRUE(plan.stages[static_cast<std::size_t>(plan.forward_stage(b))].observed.empty());
+    EXPECT_EQ(plan.stages[static_cast<std::size_t>(plan.backward_stage(b))].observed.size(), 2 * 7U);
+  }
+  const std::vector<Time> steps = updated(machine, config).steps;
+  for (const std::size_t step : {1, 5, 9, 11}) EXPECT_LT(steps[step], steps[10]) << step;
+  EXPECT_LT(steps[10], steps[0]);
+}
+
+TEST(FsdpOptimizers, WhatKfacKeepsIsCountedAndRefusedWhereItDoesNotFit) {
+  MachineConfig machine = two_nodes();
+  machine.data = false;
+  const FsdpResult result = updated(machine, nano_with("kfac"));
+  const schedules::FsdpPlan plan(nano_with("kfac"), machine.accelerator.array.compute, 8);
+  std::uint64_t sum = 0;
+  for (const auto& [what, bytes] : plan.kept.state) sum += memory_of(result, what);
+  EXPECT_EQ(sum, static_cast<std::uint64_t>(plan.kept.state_bytes()));
+  EXPECT_GT(memory_of(result, "sums of factors of the rank's own tokens"),
+            memory_of(result, "averages of factors that the rank owns in 32 bits"));
+  // Collectives' buffers are there first, then parameters.
+  bool names_factors = false;
+  for (std::int64_t mebibytes = 8; mebibytes < 80; mebibytes += 2) {
+    machine.accelerator.hbm.capacity = Bytes(mebibytes << 20);
+    try {
+      Machine small(machine);
+      const Fsdp fsdp(small.ranks(), nano_with("kfac"), machine.collectives, machine.accelerator.array.compute);
+    } catch (const std::length_error& error) {
+      names_factors = names_factors || std::string(error.what()).find("factors of the rank's own tokens needs") == 8;
+    }
+    test::fresh_kernel();
+  }
+  EXPECT_TRUE(names_factors);
+}
+
 TEST(FsdpOptimizers, KeepWhatTheySay) {
   const auto kept = [](const char* optimizer) {
     return schedules::FsdpPlan(nano_with(optimizer), accelerator::ComputeConfig(), 8).kept;
@@ -152,6 +245,21 @@ TEST(FsdpOptimizers, RenewRootsInTheirInterval) {
   EXPECT_LT(steps[1], steps[0]);
 }
 
+/// A long update, which nothing follows.
+TEST(FsdpOptimizers, TellHowMuchLaterTheSlowestRankEnds) {
+  MachineConfig machine = two_nodes();
+  machine.data = false;
+  FsdpConfig config = nano_with("shampoo");
+  config.steps = 1;
+  const FsdpResult alike = updated(machine, config);
+  machine.accelerator.array.speed_spread = 0.05;
+  const FsdpResult spread = updated(machine, config);
+  EXPECT_LT(alike.slowest_rank, alike.steps.back() / 10'000);
+  EXPECT_GT(spread.slowest_rank, spread.steps.back() / 1000);
+  EXPECT_LE(spread.slowest_rank, spread.other);
+  EXPECT_LT(spread.other - spread.slowest_rank, spread.steps.back() / 1000) << "that is nearly all of it";
+}
+
 TEST(FsdpOptimizers, RefuseWhatTheyCannotDo) {
   FsdpConfig config = nano_with("muon");
   config.flat_parameters = true;
@@ -163,6 +271,11 @@ TEST(FsdpOptimizers, RefuseWhatTheyCannotDo) {
   EXPECT_EQ(refusal_of(config),
             "workload.offload.optimizer: expected false with workload.optimizer muon, whose state cannot be loaded in "
             "pieces");
+  config = nano_with("kfac");
+  config.flat_parameters = true;
+  EXPECT_EQ(refusal_of(config),
+            "workload.flat_parameters: expected false with workload.optimizer kfac, which puts matrices together from "
+            "their rows");
   config = nano_with("lion");
   EXPECT_NE(refusal_of(config).find("workload.optimizer: expected one of adamw"), std::string::npos)
       << refusal_of(config);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "sw/schedules/kfac/kfac_check.h"
+#include "sw/schedules/kfac/methods/kaisa.h"
 #include "tests/support/kfac_schedule.h"
 
 namespace weft {
@@ -276,6 +277,25 @@ TEST(KfacData, WhatIsSentIsWhatIsReadForEveryAlgorithm) {
       EXPECT_EQ(result.wrong, 0) << name << " on " << ranks;
       EXPECT_GE(result.compared, config.schedule().own_weights && ranks == 1 ? 0 : ranks * (25 * 16 + 2 * 16 + 16 * 8))
           << name;
+    }
+  }
+}
+
+/// Of 4 ranks one, two or all have a layer's inverses: what others have there is not asked for.
+TEST(KfacData, WorkersHaveInversesAndAllHaveTheirGradients) {
+  for (const double fraction : {0.25, 0.5, 1.0}) {
+    for (const kfac::Inversion inverse : {kfac::Inversion::kCholesky, kfac::Inversion::kEigen}) {
+      for (const schedules::FactorType type : {schedules::FactorType::kFp32, schedules::FactorType::kBf16}) {
+        KfacConfig config = kfac_workload("kaisa");
+        config.steps = 3;
+        config.inverse_interval = 2;
+        config.inverse = inverse;
+        config.factor_type = type;
+        config.own.of<schedules::KaisaConfig>().gradient_worker_fraction = fraction;
+        const Compared result = compare(config, 4);
+        EXPECT_EQ(result.wrong, 0) << fraction;
+        EXPECT_GT(result.compared, 0);
+      }
     }
   }
 }

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "platforms/machine/find_accelerator.h"
+#include "sw/schedules/kfac/methods/kaisa.h"
 #include "tests/support/kfac_schedule.h"
 
 namespace weft {
@@ -91,6 +92,17 @@ TEST(KfacSchedule, DpSendsNoFactorsAndOneTensorForEachLayer) {
   EXPECT_EQ(result.factor_messages, 0U);
   EXPECT_EQ(result.inverse_messages, 54U);
   EXPECT_EQ(kfac_part(result, KfacPart::kFactorComm), Time());
+}
+
+/// Columns have half of the ranks of each node, so that the order of a node's ranks is not theirs.
+TEST(KfacSchedule, AnOrderOfNodesIsNotOneOfGroupsThatHavePartsOfThem) {
+  MachineConfig machine = kfac_machine(8, 4);
+  machine.collectives.algorithm = "ring";
+  machine.collectives.order = {0, 2, 3, 1};
+  KfacConfig config = kfac_workload("kaisa");
+  config.own.of<schedules::KaisaConfig>().gradient_worker_fraction = 0.5;
+  const KfacResult result = run_kfac(machine, config).result;
+  EXPECT_EQ(result.inverse_messages, 108U + 54U);
 }
 
 TEST(KfacSchedule, IntervalsLeaveStepsWithoutFactorsAndInverses) {

@@ -6,6 +6,7 @@
 #include <Eigen/Dense>
 #include <limits>
 
+#include "sw/schedules/kfac/methods/kaisa.h"
 #include "tests/support/kfac_training.h"
 #include "tests/support/reports.h"
 
@@ -52,6 +53,8 @@ struct TrainingCase {
   kfac::Packing packing = kfac::Packing::kSquares;
   DampingForm damping = DampingForm::kAlgorithm;
   bool damping_stays = false;
+  double workers = 1;  ///< gradient workers of kaisa, as a share of the ranks
+  kfac::Inversion inverse = kfac::Inversion::kCholesky;
 };
 
 std::ostream& operator<<(std::ostream& out, const TrainingCase& tested) {
@@ -76,6 +79,8 @@ TEST_P(KfacTrainingRuns, LeaveTheWeightsOfOneProcessBitForBit) {
   config.kl_clip = c.kl_clip;
   config.negotiation = c.negotiation;
   config.packing = c.packing;
+  config.own.of<schedules::KaisaConfig>().gradient_worker_fraction = c.workers;
+  config.inverse = c.inverse;
   config.fusion_threshold = Bytes(800);  // several messages
   config.steps = 5;
   KfacTrainingConfig how;
@@ -119,6 +124,17 @@ constexpr auto kSwitched = KfacSwitch::kAlgorithm;
 constexpr double kClip = 1e-5;
 constexpr Time kNegotiation(100'000'000);
 
+TrainingCase kaisa(const char* name, bool convolutions, int ranks, double workers,
+                   kfac::Inversion inverse = kfac::Inversion::kCholesky) {
+  TrainingCase result{name, "kaisa", convolutions, ranks, 1};
+  result.workers = workers;
+  result.inverse = inverse;
+  result.packing = convolutions ? kfac::Packing::kFused : kfac::Packing::kSquares;
+  result.overlap = workers == 0.5;
+  result.kl_clip = workers == 0.5 ? kClip : 0;
+  return result;
+}
+
 INSTANTIATE_TEST_SUITE_P(
     All, KfacTrainingRuns,
     testing::Values(
@@ -153,7 +169,18 @@ INSTANTIATE_TEST_SUITE_P(
         TrainingCase{"d_factored_intervals", "d", false, 4, 1, kByAlgorithm, kPlaced, kSwitched, 2, 1, false, 0, Time(),
                      kfac::Packing::kFused, DampingForm::kFactored, true},
         TrainingCase{"dp_plain", "dp", false, 4, 1, kByAlgorithm, kPlaced, kSwitched, 2, 1, false, 0, Time(),
-                     kfac::Packing::kSquares, DampingForm::kPlain, true}),
+                     kfac::Packing::kSquares, DampingForm::kPlain, true},
+        kaisa("kaisa_of_one", false, 4, 0.25), kaisa("kaisa_of_half", true, 4, 0.5), kaisa("kaisa_of_all", false, 4, 1),
+        kaisa("kaisa_of_two_of_eight", false, 8, 0.25), kaisa("kaisa_of_a_third", true, 6, 1.0 / 3),
+        kaisa("kaisa_alone", false, 1, 1), kaisa("kaisa_eigen", false, 4, 0.5, kfac::Inversion::kEigen),
+        kaisa("kaisa_eigen_conv", true, 6, 0.5, kfac::Inversion::kEigen),
+        kaisa("kaisa_eigen_of_one", true, 4, 0.25, kfac::Inversion::kEigen),
+        TrainingCase{"dp_eigen", "dp", false, 3, 1, kByAlgorithm, kPlaced, kSwitched, 1, 2, false, 0, Time(),
+                     kfac::Packing::kSquares, DampingForm::kAlgorithm, false, 1, kfac::Inversion::kEigen},
+        TrainingCase{"mpd_eigen", "mpd", true, 3, 1, kByAlgorithm, kPlaced, kSwitched, 1, 1, true, kClip, Time(),
+                     kfac::Packing::kFused, DampingForm::kAlgorithm, false, 1, kfac::Inversion::kEigen},
+        TrainingCase{"spd_eigen", "spd", false, 4, 1, kByAlgorithm, kPlaced, kSwitched, 1, 1, false, 0, Time(),
+                     kfac::Packing::kSquares, DampingForm::kAlgorithm, false, 1, kfac::Inversion::kEigen}),
     [](const auto& tested) { return std::string(tested.param.name); });
 
 // A step against one process in double precision that sees all samples as one batch, which no rank does.
@@ -244,6 +271,50 @@ INSTANTIATE_TEST_SUITE_P(By, KfacTrainingBound,
                                          StepCase{"in_network_of_nodes", 8, 2, "in-network", "in-network"},
                                          StepCase{"multicast", 6, 1, "ring", "multicast"}),
                          [](const auto& tested) { return std::string(tested.param.name); });
+
+// Factors that are sent in bf16: each rank's are rounded once, and a ring of p ranks rounds p - 1 partial sums, each to
+// within u = 2^-9 of what it is (Higham 2002, 2.2). Factors are semidefinite, so that neither the sum of any element's
+// absolute values over ranks nor a partial sum is above the largest diagonal element of the sum. A sum is then off by
+// p u times this at most, and a mean by u times this, terms of u^2 apart.
+TEST(KfacTrainingHalves, MeansOfFactorsAreRoundedByNoMoreThanTheirSums) {
+  for (const kfac::Packing packing : {kfac::Packing::kSquares, kfac::Packing::kFused}) {
+    constexpr int kRanks = 4;
+    const Network network = small_mlp();
+    const TrainingData data(network, kRanks);
+    KfacConfig config;
+    config.algorithm = "mpd";
+    config.packing = packing;
+    config.steps = 1;
+    const auto factors_of = [&](schedules::FactorType type) {
+      config.factor_type = type;
+      std::vector<std::vector<test::Reals<float>>> by_rank;
+      (void)train(training_machine(kRanks, 1), network, config, KfacTrainingConfig(), data,
+                  [&](const Kfac& kfac, const auto& ranks) {
+                    for (const firmware::Rank* rank : ranks) {
+                      auto& own = by_rank.emplace_back();
+                      for (std::size_t f = 0; f < kfac.plan().sides().size(); ++f) {
+                        const std::int64_t side = kfac.plan().sides()[f];
+                        own.push_back(firmware::load_from(*rank, kfac.layout().factors[f], side * side));
+                      }
+                    }
+                  });
+      return by_rank;
+    };
+    const auto whole = factors_of(schedules::FactorType::kFp32);
+    const auto halves = factors_of(schedules::FactorType::kBf16);
+    EXPECT_EQ(halves[0], halves[1]) << "all ranks have the same sums";
+    bool differs = false;
+    for (std::size_t f = 0; f < whole[0].size(); ++f) {
+      float largest = 0;
+      for (const float value : whole[0][f]) largest = std::max(largest, kRanks * std::abs(value));
+      for (std::size_t i = 0; i < whole[0][f].size(); ++i) {
+        EXPECT_LE(std::abs(halves[0][f][i] - whole[0][f][i]), 1.01F * 0x1p-9F * largest) << f << " " << i;
+        differs = differs || halves[0][f][i] != whole[0][f][i];
+      }
+    }
+    EXPECT_TRUE(differs);
+  }
+}
 
 // Both with the best of the same rates, sought in one process.
 TEST(KfacTrainingLoss, FallsFasterPerStepThanThatOfTheBestSgd) {

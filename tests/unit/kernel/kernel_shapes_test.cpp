@@ -264,6 +264,33 @@ TEST(FactorisationKernel, CountsOperations) {
   EXPECT_DOUBLE_EQ(kernel_work(kH100, Inverse{.n = 3000}).flops, 63e9);
 }
 
+TEST(EigenKernel, CountsOperationsAndReadsTheMatrixForEachColumn) {
+  EXPECT_DOUBLE_EQ(kernel_work(kH100, SymmetricEigen{.n = 3000}).flops, 126e9);
+  EXPECT_DOUBLE_EQ(kernel_work(kH100, SymmetricEigen{.batch = 2, .n = 3000}).flops, 252e9);
+  // n^3 / 6 elements for the products with vectors, and updates of panels: 126 of them read and write half of what is
+  // left.
+  constexpr double kSide = 8192;
+  const KernelWork work = kernel_work(kH100, SymmetricEigen{.n = 8192});
+  EXPECT_GT(static_cast<double>(work.read.count()), 4 * kSide * kSide * kSide / 6);
+  EXPECT_LT(static_cast<double>(work.read.count()), 1.5 * 4 * kSide * kSide * kSide / 6);
+  EXPECT_GE(work.compute, kH100.panel_step * 8192);
+  EXPECT_EQ(time_of(SymmetricEigen{}), 0_ps);
+  expect_refused(SymmetricEigen{.n = -1});
+  expect_refused(SymmetricEigen{.n = 8, .type = DataType::kBf16});
+}
+
+TEST(EigenKernel, TakesLongerThanAnInverseAndMoreNeverLess) {
+  Time last;
+  for (std::int64_t n = 16; n <= 8192; n += n < 512 ? 16 : 512) {
+    const Time now = time_of(SymmetricEigen{.n = n});
+    EXPECT_GE(now, last) << n;
+    EXPECT_GT(now, time_of(Inverse{.n = n})) << n;
+    last = now;
+  }
+  EXPECT_NEAR(microseconds(time_of(SymmetricEigen{.n = 65'536})) / microseconds(time_of(SymmetricEigen{.n = 32'768})),
+              8, 1);
+}
+
 TEST(FactorisationKernel, SmallOnesWaitForTheirColumns) {
   for (const std::int64_t n : {32, 128, 1000}) {
     const KernelWork work = kernel_work(kH100, Cholesky{.n = n});

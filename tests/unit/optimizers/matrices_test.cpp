@@ -106,6 +106,130 @@ std::string refused(const std::function<void()>& action) {
   return "nothing was refused";
 }
 
+TEST(Blocks, OfAShardAreSharedOutAmongItsCopies) {
+  Problem problem = problem_of(Sharing::kShards, 4);
+  Holding& holding = problem.holdings.front();
+  const std::int64_t all = own_blocks(holding, 32).front().elements();
+  EXPECT_EQ(all, 10 * 16 * 96) << "16 rows of each matrix, in blocks of 32 columns";
+  EXPECT_TRUE(exchanges_of(named("soap", {{"block", "32"}})->update(problem, 0)).empty());
+  holding.copies = 3;
+  std::int64_t sum = 0;
+  std::int64_t state = 0;
+  for (holding.copy = 0; holding.copy < 3; ++holding.copy) {
+    sum += own_blocks(holding, 32).front().elements();
+    for (const auto& [what, bytes] : named("soap", {{"block", "32"}})->kept(problem).state) {
+      if (what == "two moments of matrices in 32 bits") state += bytes;
+    }
+  }
+  EXPECT_EQ(sum, all);
+  EXPECT_EQ(state, 8 * all);
+  holding.copy = 1;
+  const std::vector<Exchange> exchanges = exchanges_of(named("soap", {{"block", "32"}})->update(problem, 0));
+  ASSERT_EQ(exchanges.size(), 1U);
+  EXPECT_EQ(exchanges[0].what, Operation::kAllgather);
+  EXPECT_TRUE(exchanges[0].is_of_copies);
+  EXPECT_EQ(exchanges[0].bytes, 4 * all) << "in 32 bits";
+  // Muon puts matrices together from shards, in each copy.
+  for (const Exchange& exchange : exchanges_of(named("muon")->update(problem, 0))) EXPECT_FALSE(exchange.is_of_copies);
+}
+
+// ---- K-FAC: 10 matrices of 64 by 96 in blocks of 64, so that A is 64 and 32 wide and G 64.
+
+constexpr std::int64_t kFactors = 64 * 64 + 32 * 32 + 64 * 64;
+
+std::shared_ptr<const Optimizer> kfac(const std::vector<Setting>& more = {}) {
+  std::vector<Setting> settings = {{"block", "64"}, {"factor_interval", "2"}, {"inverse_interval", "6"}};
+  settings.insert(settings.end(), more.begin(), more.end());
+  return named("kfac", settings);
+}
+
+TEST(KfacOptimizer, GivesOwnersFactorsAndGradientsAndAllTheirRows) {
+  const Problem problem = problem_of(Sharing::kShards, 4);
+  const auto of_step = [&](std::int64_t step, const std::vector<Setting>& more = {}) {
+    std::vector<std::pair<Operation, std::int64_t>> all;
+    for (const Task& task : kfac(more)->update(problem, step)) {
+      for (const Piece& piece : task.pieces) {
+        if (piece.exchange) all.emplace_back(piece.exchange->what, piece.exchange->bytes);
+      }
+    }
+    return all;
+  };
+  // Batches of 4, 4 and 2 matrices of 16 rows a rank; factors are not padded.
+  const auto gradient = std::pair(Operation::kAllToAll, std::int64_t{4} * 16 * 96 * 4);
+  const auto factors = [](std::int64_t matrices, std::int64_t bytes) {
+    return std::pair(Operation::kReduceScatter, matrices * kFactors * bytes);
+  };
+  EXPECT_EQ(of_step(0), (std::vector{factors(4, 4), gradient, gradient, factors(4, 4), gradient, gradient,
+                                     factors(2, 4), gradient, gradient}));
+  EXPECT_EQ(of_step(2, {{"factor_dtype", "bf16"}}),
+            (std::vector{factors(4, 2), gradient, gradient, factors(4, 2), gradient, gradient, factors(2, 2), gradient,
+                         gradient}));
+  EXPECT_EQ(of_step(1), std::vector(6, gradient));
+}
+
+TEST(KfacOptimizer, AddsUpFactorsOverCopiesAndGathersWhereGradientsAreWhole) {
+  Problem problem = problem_of(Sharing::kShards, 4);
+  problem.holdings.front().copies = 2;
+  const std::vector<Exchange> copied = exchanges_of(kfac()->update(problem, 0));
+  const auto sums = std::count_if(copied.begin(), copied.end(), [](const Exchange& exchange) {
+    return exchange.what == Operation::kAllReduce && exchange.is_of_copies && exchange.bytes == 4 * kFactors;
+  });
+  EXPECT_EQ(sums, 3);
+  const std::vector<Exchange> whole = exchanges_of(kfac()->update(problem_of(Sharing::kWhole, 4), 1));
+  ASSERT_EQ(whole.size(), 3U);
+  EXPECT_EQ(whole[0].what, Operation::kAllgather);
+  EXPECT_EQ(whole[0].bytes, 4 * kMatrix * 4);
+  EXPECT_TRUE(exchanges_of(kfac()->update(problem_of(Sharing::kWhole, 1), 0)).empty());
+}
+
+TEST(KfacOptimizer, IsSoManyOperations) {
+  Problem problem = problem_of(Sharing::kWhole, 1);
+  problem.tokens = 1000;
+  const std::vector<Tensors> block = {{"w", 64, 96, 1, true}, {"norm", 64, 1, 2}};
+  const auto observed = [&](std::int64_t step, const std::vector<Setting>& more = {}) {
+    std::int64_t sum = 0;
+    for (const models::Kernel& kernel : kfac(more)->observe(problem, block, step)) sum += flops(kernel);
+    return sum;
+  };
+  // 2 tokens for each element of a factor.
+  EXPECT_EQ(observed(0), 2 * 1000 * kFactors);
+  EXPECT_EQ(observed(4, {{"symmetric", "true"}}), 1000 * kFactors);
+  EXPECT_EQ(observed(3), 0);
+  constexpr std::int64_t kProducts = 2 * (64 * 64 * 96 + 64 * (64 * 64 + 32 * 32));
+  constexpr std::int64_t kCubes = 64 * 64 * 64 * 2 + 32 * 32 * 32;
+  EXPECT_EQ(operations_of(kfac()->update(problem, 2)), 10 * kProducts);
+  const auto near = [](std::int64_t actual, std::int64_t expected) { EXPECT_NEAR(actual, expected, 40) << "thirds"; };
+  near(operations_of(kfac()->update(problem, 0)), 10 * (kProducts + kCubes * 7 / 3));
+  near(operations_of(kfac({{"inverse", "eigen"}})->update(problem, 6)), 10 * (2 * kProducts + kCubes * 14 / 3));
+}
+
+TEST(KfacOptimizer, HasThreeKindsOfSteps) {
+  const auto optimizer = kfac();
+  EXPECT_EQ(optimizer->period(), 6);
+  std::vector<std::int64_t> kinds;
+  for (std::int64_t step = 0; step < 6; ++step) kinds.push_back(optimizer->like(step));
+  EXPECT_EQ(kinds, (std::vector<std::int64_t>{0, 1, 2, 1, 2, 1}));
+  EXPECT_EQ(kfac({{"inverse_interval", "3"}})->like(3), 3) << "inverses of old factors";
+}
+
+TEST(KfacOptimizer, KeepsSumsOfAllAndAveragesOfItsOwn) {
+  std::map<std::string, std::int64_t> kept;
+  for (const auto& [what, bytes] :
+       kfac({{"factor_dtype", "bf16"}, {"inverse", "eigen"}})->kept(problem_of(Sharing::kShards, 4)).state) {
+    kept[what] = bytes;
+  }
+  // The busiest has 3 matrices of 10.
+  EXPECT_EQ(kept["sums of factors of the rank's own tokens"], 2 * (10 * kFactors + 4));
+  EXPECT_EQ(kept["averages of factors that the rank owns in 32 bits"], 4 * 3 * kFactors);
+  EXPECT_EQ(kept["inverses of factors that the rank owns in 32 bits"], 4 * 3 * (kFactors + 64 + 96));
+  EXPECT_EQ(kept["momentum of matrices in 32 bits"], 4 * 10 * 16 * 96);
+}
+
+TEST(KfacOptimizer, RefusesStepsThatShowItNoActivations) {
+  EXPECT_EQ(refused([] { kfac()->check(problem_of(Sharing::kShards, 4)); }),
+            "workload.optimizer: expected another than kfac with this workload.kind: fsdp gives it activations");
+}
+
 TEST(Muon, IsSoManyOperations) {
   // 2 m^2 n, 2 m^3 and 2 m^2 n, five times.
   EXPECT_EQ(newton_schulz_operations(64, 96), 5 * (4LL * 64 * 64 * 96 + 2LL * 64 * 64 * 64));

@@ -54,6 +54,23 @@ std::int64_t of_attention() {
          newton_schulz(128, 2048);
 }
 
+TEST(WorkloadOptimizers, ShampooSharesOutBlocksOfAShardAmongItsCopies) {
+  const auto nodes = [](const std::string& parallel) {
+    std::int64_t operations = 0;
+    std::vector<std::string> names;
+    const WorkloadConfig config = step_of("llama3-8b", parallel, "shampoo");
+    operations = update_sums(config).optimizer_operations;
+    for (const std::string& name : update_nodes(config, 0, true)) names.push_back(name);
+    return std::pair(operations, names);
+  };
+  const auto [one, no_names] = nodes("fsdp=8");
+  const auto [two, names] = nodes("fsdp=8,dp=2");
+  EXPECT_TRUE(no_names.empty());
+  ASSERT_EQ(names.size(), 1U);
+  EXPECT_NE(names[0].find("all-gather"), std::string::npos) << names[0];
+  EXPECT_NEAR(static_cast<double>(two), static_cast<double>(one) / 2, 0.02 * static_cast<double>(one));
+}
+
 TEST(WorkloadOptimizers, MuonOwnsExpertsWhereTheyLieAndSharesOutTheRest) {
   const WorkloadConfig config = step_of("qwen3-30b-a3b", "ep=8,dp=8", "muon");
   std::int64_t operations = 0;

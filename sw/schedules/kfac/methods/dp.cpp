@@ -12,19 +12,8 @@ class Dp final : public SecondOrderTrainer {
  public:
   using SecondOrderTrainer::SecondOrderTrainer;
 
-  [[nodiscard]] kfac::Placement place(std::size_t factors, int ranks) const override {
-    return kfac::place_dp(factors / 2, ranks);
-  }
-
-  void step(StepBuilder& step, const KfacUpdates& updates) const override {
-    passes(step, updates);
-    step.send_gradients();
-    step.await_gradients();
-    if (computes_late(updates)) late_factors(step);
-    if (updates.inverses) step.invert();
-    step.precondition_and_share();
-    step.clip();
-    update(step, KfacGradient::kOwners);
+  [[nodiscard]] kfac::Placement place(std::span<const std::int64_t> sides, int ranks) const override {
+    return kfac::place_dp(sides.size() / 2, ranks);
   }
 
  protected:
@@ -32,6 +21,11 @@ class Dp final : public SecondOrderTrainer {
     if (step.has_factors(layer)) step.factor(layer, which, Doers::of(step.owner(layer)));
   }
   [[nodiscard]] bool sends_factors() const override { return false; }
+  void invert(StepBuilder& step) const override { step.invert(); }
+  KfacGradient precondition(StepBuilder& step) const override {
+    step.precondition_and_share();
+    return KfacGradient::kOwners;
+  }
 };
 
 }  // namespace

@@ -20,7 +20,8 @@ namespace weft::schedules {
   EACH(d)                    \
   EACH(mpd)                  \
   EACH(spd)                  \
-  EACH(dp)
+  EACH(dp)                   \
+  EACH(kaisa)
 
 #define WEFT_DECLARE(NAME) Schedule NAME##_schedule();
 WEFT_SCHEDULES(WEFT_DECLARE)
@@ -82,9 +83,9 @@ void check_owners(const Trainer& trainer, const std::string& call, const std::ve
 
 }  // namespace
 
-kfac::Placement placement_of(const Trainer& trainer, std::size_t factors, int ranks) {
-  kfac::Placement placement = trainer.place(factors, ranks);
-  check_owners(trainer, "place()", placement.owner, factors, ranks);
+kfac::Placement placement_of(const Trainer& trainer, std::span<const std::int64_t> sides, int ranks) {
+  kfac::Placement placement = trainer.place(sides, ranks);
+  check_owners(trainer, "place()", placement.owner, sides.size(), ranks);
   return placement;
 }
 
@@ -117,10 +118,10 @@ std::vector<OwnBuffer> buffers_of(const Trainer& trainer, const models::Network&
   return buffers;
 }
 
-kfac::Placement Trainer::place(std::size_t factors, int ranks) const {
+kfac::Placement Trainer::place(std::span<const std::int64_t> sides, int ranks) const {
   // A balanced one is decided when costs have been measured.
-  return config_.inverse_placement() == InversePlacement::kInTurn ? kfac::place_mpd(factors / 2, ranks)
-                                                                  : kfac::place_everywhere(factors, ranks);
+  return config_.inverse_placement() == InversePlacement::kInTurn ? kfac::place_mpd(sides.size() / 2, ranks)
+                                                                  : kfac::place_everywhere(sides.size(), ranks);
 }
 
 }  // namespace weft::schedules

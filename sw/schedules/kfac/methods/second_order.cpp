@@ -19,17 +19,19 @@ std::int64_t SecondOrderTrainer::period() const {
 void SecondOrderTrainer::step(StepBuilder& step, const KfacUpdates& updates) const {
   passes(step, updates);
   step.send_gradients();
-  if (pipelines(updates)) step.send_factors();
+  if (pipelines(updates) && sends_factors()) step.send_factors();
   step.await_gradients();
   if (computes_late(updates)) {
     late_factors(step);
-    step.send_factors();
+    if (sends_factors()) step.send_factors();
   }
-  if (updates.factors) step.receive_factors();
-  if (updates.inverses) step.invert_and_share();
-  step.precondition();
+  if (updates.factors && sends_factors()) step.receive_factors();
+  if (updates.inverses) invert(step);
+  const KfacGradient gradient = precondition(step);
   step.clip();
-  update(step, KfacGradient::kPreconditioned);
+  for (std::size_t l = 0; l < step.layers(); ++l) {
+    step.update(l, step.has_factors(l) ? gradient : KfacGradient::kMean);
+  }
 }
 
 void SecondOrderTrainer::passes(StepBuilder& step, const KfacUpdates& updates) const {
@@ -56,12 +58,6 @@ void SecondOrderTrainer::late_factors(StepBuilder& step) const {
 void SecondOrderTrainer::factor(StepBuilder& step, std::size_t layer, std::size_t which) const {
   step.factor(layer, which);
   step.pack_factor(layer, which);
-}
-
-void SecondOrderTrainer::update(StepBuilder& step, KfacGradient gradient) {
-  for (std::size_t l = 0; l < step.layers(); ++l) {
-    step.update(l, step.has_factors(l) ? gradient : KfacGradient::kMean);
-  }
 }
 
 }  // namespace weft::schedules

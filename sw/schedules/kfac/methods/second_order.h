@@ -31,8 +31,13 @@ class SecondOrderTrainer : public Trainer {
   virtual void factor(StepBuilder& step, std::size_t layer, std::size_t which) const;
   /// Whether factors are sent.
   [[nodiscard]] virtual bool sends_factors() const { return true; }
-  /// Layers with factors by `gradient`, the others by the mean.
-  static void update(StepBuilder& step, KfacGradient gradient);
+  /// All inverses, and who is sent them.
+  virtual void invert(StepBuilder& step) const { step.invert_and_share(); }
+  /// Gives by what layers with factors are updated.
+  virtual KfacGradient precondition(StepBuilder& step) const {
+    step.precondition();
+    return KfacGradient::kPreconditioned;
+  }
 };
 
 }  // namespace weft::schedules

@@ -357,7 +357,7 @@ TEST_F(WorkloadCli, OptimizersNameWhatTheyCannotDo) {
   const std::string fsdp = "run llama3-8b-fsdp-8xh100 --set workload.model=nano --set workload.sequence=64 ";
   const std::vector<std::pair<std::string, std::string>> refused = {
       {fsdp + "--set workload.optimizer=lion",
-       "workload.optimizer: expected one of adamw, sgd, muon, shampoo, soap, none, got \"lion\""},
+       "workload.optimizer: expected one of adamw, sgd, muon, shampoo, soap, kfac, none, got \"lion\""},
       {fsdp + "--set workload.optimizer=true", "workload.optimizer: expected one of adamw, sgd"},
       {fsdp + "--set workload.optimizer=muon --set workload.muon.form=megatron",
        "workload.muon.form: expected dion or automatic where ranks have shards"},
