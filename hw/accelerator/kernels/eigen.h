@@ -14,8 +14,7 @@ namespace weft::accelerator {
 ///   `panel_step`, and a product of what is left of the matrix with a vector, which reads half of the square, from HBM
 ///   or from L2 if half of that holds all matrices; the panel then updates what is right of it by a product;
 /// - divide and conquer, 4/3 n^3: two halves are merged by a product for each, from blocks of 64 on; all eigenvalues
-/// are
-///   taken to count, as none were close to another (no deflation);
+///   count, as if none were close to another (no deflation);
 /// - the reflections on the vectors, panel by panel, 2 n^3, by products.
 ///
 /// 14/3 n^3 operations in all; an iteration by QR, in place of divide and conquer, would be about 9 n^3. Products have
