@@ -130,6 +130,36 @@ TEST_F(SteadyCli, LeavesOutStepsOfTraces) {
   expect_as_whole(whole, steady);
 }
 
+/// Intervals from one update of inverses to the next.
+TEST_F(SteadyCli, LeavesOutIntervalsOfKfac) {
+  const std::string kfac =
+      "../small.json --set 'workload={\"kind\":\"kfac\",\"network\":\"nano-conv\",\"batch\":8,\"factor_interval\":2,"
+      "\"inverse_interval\":4,\"steps\":40}'";
+  const json whole = run_json(kfac + " --set workload.skip_equal_steps=false");
+  const json steady = run_json(kfac + " --steady");
+  const json verified = run_json(kfac + " --verify-steady");
+  ASSERT_EQ(steady["steady"]["left_out"].size(), 1U);
+  EXPECT_EQ(steady["steady"]["left_out"][0]["what"], "steps");
+  EXPECT_EQ(steady["steady"]["left_out"][0]["pieces"], steady["steps_left_out"]);
+  EXPECT_GE(steady["steps_left_out"], 20);
+  EXPECT_EQ(steady["steps_left_out"].get<int>() % 4, 0);
+  EXPECT_LT(steady["simulator"]["events"].get<double>(), 0.6 * whole["simulator"]["events"].get<double>());
+  const double time = whole["simulated_us"];
+  EXPECT_LE(std::abs(steady["simulated_us"].get<double>() - time), steady["steady"]["bound_us"].get<double>() + 0.01);
+  EXPECT_LE(steady["steady"]["bound_us"].get<double>(), 0.005 * time);
+  EXPECT_EQ(steady["steps_us"].size(), 40U);
+  const double step = whole["step_time_us"];
+  EXPECT_NEAR(steady["step_time_us"].get<double>(), step, 0.002 * step);
+  for (const auto& [part, mean] : whole["breakdown_us"].items()) {
+    EXPECT_NEAR(steady["breakdown_us"][part].get<double>(), mean.get<double>(), 0.002 * step) << part;
+  }
+  const double energy = whole["energy"]["total_j"];
+  EXPECT_NEAR(steady["energy"]["total_j"].get<double>(), energy, 0.005 * energy);
+  EXPECT_EQ(verified["steps_us"], whole["steps_us"]);
+  EXPECT_EQ(verified["simulator"]["digest"], whole["simulator"]["digest"]);
+  EXPECT_LE(std::abs(verified["steady"]["off_us"].get<double>()), verified["steady"]["bound_us"].get<double>() + 0.01);
+}
+
 /// What is left out is in why.json, in the picture and in what a run is expected to take.
 TEST_F(SteadyCli, TellsOfWhatGraphsLeaveOut) {
   const std::string graph = of_graph(kGraphs[4]);
