@@ -309,7 +309,8 @@ Command run_command(const Arguments& parent) {
   options->waves.add_to(app);
   app.add_flag("--json", options->json, "Print summary.json");
   app.add_flag("--steady", options->steady,
-               "Leave out blocks that repeat those before them, within 0.2 % (--set steady.tolerance=0.002)");
+               "Leave out steps, microbatches and blocks that repeat those before them, within 0.2 % (--set "
+               "steady.tolerance=0.002)");
   app.add_flag("--verify-steady", options->verify_steady,
                "Simulate what would be left out, and report how far off the result would have been");
   app.add_flag("--why", options->platform.why, "Keep the critical path: where the time of the run goes, exactly");

@@ -115,7 +115,7 @@ struct MachineConfig {
     visit("seed", seed, "Seed of everything random");
     visit("stall", stall, "Every handshake waits at random up to this long: a test of protocols",
           Range{0, 1'000'000'000});
-    visit("steady", steady, "Leaves out blocks of a step that repeat");
+    visit("steady", steady, "Leaves out steps, microbatches and blocks that repeat");
   }
 
   /// What the accelerator at `place` is.

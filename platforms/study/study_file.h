@@ -37,7 +37,7 @@ struct RunOptions {
 
   template <typename Visitor>
   void fields(Visitor&& visit) {
-    visit("steady", steady, "Leave out blocks that repeat those before them, as --steady does");
+    visit("steady", steady, "Leave out steps, microbatches and blocks that repeat, as --steady does");
     visit("why", why, "Keep the critical path; its parts are at `why` in the result");
     visit("data", data, "Move and check real bytes");
   }

@@ -29,6 +29,18 @@ class CollectiveTally {
     ++sum.count;
     sum.time += time;
   }
+  /// What came between two states of another one, so many times.
+  void add(const CollectiveTally& before, const CollectiveTally& behind, int times) {
+    for (const auto& [kind, sum] : behind.sums_) {
+      const auto found = before.sums_.find(kind);
+      const Sum earlier = found != before.sums_.end() ? found->second : Sum();
+      Sum& more = sums_[kind];
+      more.count += times * (sum.count - earlier.count);
+      more.time += (sum.time - earlier.time) * times;
+    }
+  }
+  /// All of another one.
+  void add(const CollectiveTally& other) { add({}, other, 1); }
   [[nodiscard]] const std::map<Kind, Sum>& sums() const { return sums_; }
 
  private:

@@ -134,10 +134,10 @@ void Fsdp::allocate_state(Member& member) {
 
 Fsdp::~Fsdp() = default;
 
-void Fsdp::set_steady(const SteadyConfig& steady, FsdpSteady::Hooks hooks) {
+void Fsdp::set_steady(const SteadyConfig& steady, LeavingOut::Hooks hooks) {
   if (!steady.is_on() || members_.front()->offload) return;
   steady_ = std::make_unique<FsdpSteady>(
-      steady, plan_, gather_ahead(), members_.size(),
+      steady, plan_, gather_ahead(), config_.steps, members_.size(),
       FsdpSteady::Schedule{[this](int step) { return held(step); },
                            [this](int step, int from, int to) { leave_out(step, from, to); }},
       std::move(hooks));

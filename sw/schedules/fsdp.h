@@ -70,9 +70,9 @@ class Fsdp {
        const collectives::Communicator::Config& collectives, const accelerator::ComputeConfig& compute);
   ~Fsdp();
 
-  /// Blocks may be left out (FsdpSteady), before start(). Nothing is where memory is remote, whose streams go by the
+  /// Blocks may be left out (LeavingOut), before start(). Nothing is where memory is remote, whose streams go by the
   /// plan.
-  void set_steady(const SteadyConfig& steady, FsdpSteady::Hooks hooks);
+  void set_steady(const SteadyConfig& steady, LeavingOut::Hooks hooks);
   /// Draws collectives and phases of the first `ranks` ranks (FsdpDrawing).
   void record(Probe& probe, int ranks);
   /// Spawns the firmware threads.

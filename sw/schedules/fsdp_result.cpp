@@ -37,7 +37,7 @@ std::vector<Time> Fsdp::finished() const {
   std::vector<Time> steps;
   Time previous = started_;
   for (const Time end : step_ends()) {
-    const Time left_out = steady_ ? steady_->time_of(static_cast<int>(steps.size())) : Time();
+    const Time left_out = steady_ ? steady_->rows().time_of(static_cast<int>(steps.size())) : Time();
     steps.push_back(end - previous + left_out);
     previous = end;
   }
@@ -76,9 +76,9 @@ FsdpResult Fsdp::result() const {
     result.remote_bytes = member->offload->remote_bytes();
     wrong += member->offload->wrong();
   }
-  if (steady_) result.left_out = steady_->left_out();
+  if (steady_) result.left_out = steady_->rows().left_out();
   for (const LeftOutPieces& each : result.left_out) {
-    if (steady_->verifies() || each.step != config_.steps - 1) continue;
+    if (steady_->rows().verifies() || each.step != config_.steps - 1) continue;
     result.compute += each.busy;
     // In the order of ended().
     result.exposed_allgather += each.waited[0];

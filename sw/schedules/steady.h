@@ -21,7 +21,7 @@ struct SteadyConfig {
   void fields(Visitor&& visit) {
     visit(
         "tolerance", tolerance,
-        R"(Blocks of a pass are left out once they repeat within this share of a period, such as 0.001 or "0.1%". Compared are the last two periods of the last rank, and the mean times that ranks waited; 0: all are simulated)",
+        R"(Steps, microbatches or blocks are left out once they repeat within this share of a period, such as 0.001 or "0.1%". Compared are the last two periods of the last rank, and the mean times that ranks waited; 0: all are simulated)",
         Range{0, 1});
     visit("verify", verify, "Simulate what would be left out, and report how far off the result would have been");
   }
@@ -91,14 +91,14 @@ class SteadyRow {
 
 /// What a run has left out.
 struct LeftOutPieces {
-  const char* what = "";  ///< "forward"
+  const char* what = "";  ///< of the row's parts: "forward blocks"
   int step = 0;           ///< in which
-  std::size_t row = 0;    ///< of the step
-  std::size_t of = 0;     ///< pieces of the row
-  std::size_t pieces = 0;
-  Time time;   ///< that they are taken to last
-  Time bound;  ///< by which that may be off, if periods go on to differ as they did
-  Time off;    ///< by which it is, where it was simulated all the same
+  std::size_t row = 0;
+  std::size_t of = 0;      ///< parts of the row
+  std::size_t pieces = 0;  ///< parts that are left out
+  Time time;               ///< that they are taken to last
+  Time bound;              ///< by which that may be off, if periods go on to differ as they did
+  Time off;                ///< by which it is, where it was simulated all the same
   // Sums over ranks, as SteadyRow's.
   Time busy;
   std::vector<Time> waited;

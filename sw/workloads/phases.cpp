@@ -21,6 +21,10 @@ std::optional<int> take_number(std::string_view& text, std::string_view mark) {
 
 }  // namespace
 
+std::optional<int> step_of(std::string_view node) {
+  return take_number(node, " step");
+}
+
 bool ends_step(std::string_view node) {
   constexpr std::string_view kLast = "optimizer";
   return node.starts_with(kLast) && (node.size() == kLast.size() || node.substr(kLast.size()).starts_with(" step"));

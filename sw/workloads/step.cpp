@@ -41,7 +41,7 @@ void ParameterGathers::issue(const std::vector<Set>& sets) {
 }
 
 RankStep::RankStep(const WorkloadConfig& config, const Groups& groups, std::int64_t rank,
-                   const std::function<void(const chakra::Node&)>& take)
+                   const std::function<void(const chakra::Node&)>& take, TakeMark mark)
     : config_(config),
       groups_(groups),
       pipeline_(config.pipeline()),
@@ -51,6 +51,7 @@ RankStep::RankStep(const WorkloadConfig& config, const Groups& groups, std::int6
       cp_(config.parallel.degree(Axis::kContext)),
       share_(config, rank),
       emitter_(config.parallel, groups, rank, elements_of(config), take),
+      mark_(std::move(mark)),
       operations_(stage_operations(pipeline_, stage_)),
       optimizer_(optimizers::optimizer_of(config.optimizer)),
       problem_(what_to_update()) {}
@@ -136,8 +137,54 @@ RankSums RankStep::run() {
   }
   sums.activation_bytes = most_activations();
   sums.gathered_bytes = most_gathered();
-  for (step_ = 0; step_ < config_.steps; ++step_) step();
+  for (step_ = 0; step_ < config_.steps; ++step_) {
+    mark_begin(Repeated::kSteps, step_);
+    step();
+  }
+  mark_end(Repeated::kSteps);
   return sums;
+}
+
+void RankStep::mark_begin(Repeated what, std::int64_t number) {
+  if (!mark_) return;
+  Mark mark{what, true, number, static_cast<int>(step_)};
+  if (what == Repeated::kMicrobatches) {
+    mark.covers = static_cast<int>(pairs_of_cycle() / pipeline_.chunks);
+    mark.tags = 2 * mark.covers * pipeline_.virtual_stages();
+  }
+  mark_(mark);
+}
+
+void RankStep::mark_end(Repeated what) {
+  if (mark_) mark_({what, false});
+}
+
+/// As nth() in pipeline.cpp has it.
+std::int64_t RankStep::pairs_of_cycle() const {
+  if (pipeline_.schedule == PipelineSchedule::kGPipe) return 0;
+  return pipeline_.chunks > 1 ? pipeline_.stages * pipeline_.chunks : 1;
+}
+
+void RankStep::operations() {
+  const auto first_backward =
+      std::find_if(operations_.begin(), operations_.end(), [](const PipelineOperation& each) { return !each.forward; });
+  const std::int64_t warm = std::distance(operations_.begin(), first_backward) - 1;
+  const std::int64_t of_cycle = 2 * pairs_of_cycle();
+  const std::int64_t paired = 2 * (static_cast<std::int64_t>(operations_.size()) / 2 - warm);
+  const std::int64_t cycles = of_cycle > 0 ? paired / of_cycle : 0;
+  constexpr std::int64_t kMostCycles = std::int64_t{1} << 32;  // of a step, so that those of two are in no row
+  for (std::int64_t i = 0; i < static_cast<std::int64_t>(operations_.size()); ++i) {
+    const std::int64_t in_cycles = i - warm;
+    if (cycles > 0 && in_cycles >= 0 && in_cycles % of_cycle == 0) {
+      if (in_cycles / of_cycle < cycles) {
+        mark_begin(Repeated::kMicrobatches, step_ * kMostCycles + in_cycles / of_cycle);
+      } else if (in_cycles / of_cycle == cycles) {
+        mark_end(Repeated::kMicrobatches);
+      }
+    }
+    operation(operations_[static_cast<std::size_t>(i)]);
+  }
+  mark_end(Repeated::kMicrobatches);
 }
 
 void RankStep::step() {
@@ -147,7 +194,7 @@ void RankStep::step() {
   ParameterGathers gathers(emitter_, gather_order(), config_.prefetch,
                            [this](const ParameterGathers::Set& set) { return cast(set); });
   gathers_ = shards() ? &gathers : nullptr;
-  for (const PipelineOperation& each : operations_) operation(each);
+  operations();
 
   Ids all;
   for (const Ids& ids : pending_) all = joined({all, ids});
@@ -204,7 +251,13 @@ void RankStep::operation(const PipelineOperation& operation) {
 void RankStep::forward(const PipelineOperation& operation) {
   const std::int64_t place = pipeline_.virtual_stage(stage_, operation.chunk);
   Ids data = place == 0 ? embedding() : receive_activations(operation);
-  for (std::int64_t i = 0; i < config_.layers_of(place); ++i) data = block(first_block(place) + i, data);
+  const bool marks_blocks = pipeline_.stages == 1;
+  for (std::int64_t i = 0; i < config_.layers_of(place); ++i) {
+    if (marks_blocks) mark_begin(Repeated::kForwardBlocks, ++blocks_marked_);
+    data = block(first_block(place) + i, data);
+  }
+  if (marks_blocks) mark_end(Repeated::kForwardBlocks);
+  ++blocks_marked_;  // the next ones are no row with these
   if (place + 1 == pipeline_.virtual_stages()) {
     head(data);
   } else {
@@ -216,8 +269,11 @@ void RankStep::backward(const PipelineOperation& operation) {
   const std::int64_t place = pipeline_.virtual_stage(stage_, operation.chunk);
   Ids gradient = place + 1 == pipeline_.virtual_stages() ? head_backward() : receive_activations(operation);
   for (std::int64_t i = config_.layers_of(place); i-- > 0;) {
+    if (pipeline_.stages == 1) mark_begin(Repeated::kBackwardBlocks, ++blocks_marked_);
     gradient = block_backward(first_block(place) + i, gradient);
   }
+  if (pipeline_.stages == 1) mark_end(Repeated::kBackwardBlocks);
+  ++blocks_marked_;
   if (place == 0) {
     embedding_backward(gradient);
   } else {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sw/workloads/emitter.h"
+#include "sw/workloads/marks.h"
 #include "sw/workloads/parts.h"
 
 namespace weft::workloads {
@@ -68,7 +69,7 @@ class ParameterGathers {
 class RankStep {
  public:
   RankStep(const WorkloadConfig& config, const Groups& groups, std::int64_t rank,
-           const std::function<void(const chakra::Node&)>& take);
+           const std::function<void(const chakra::Node&)>& take, TakeMark mark);
 
   RankSums run();
 
@@ -82,6 +83,11 @@ class RankStep {
   };
 
   void step();
+  void mark_begin(Repeated what, std::int64_t number);
+  void mark_end(Repeated what);
+  void operations();
+  /// Pairs of a forward and a backward pass after which the order of chunks comes again; 0: there are none.
+  [[nodiscard]] std::int64_t pairs_of_cycle() const;
   Ids cast(const ParameterGathers::Set& set);
   [[nodiscard]] optimizers::Problem what_to_update() const;
   Ids update(const Ids& gradients);
@@ -181,12 +187,14 @@ class RankStep {
   const std::int64_t cp_;
   const RankShare share_;
   Emitter emitter_;
+  const TakeMark mark_;
   std::vector<PipelineOperation> operations_;
   const std::shared_ptr<const optimizers::Optimizer> optimizer_;
   optimizers::Problem problem_;  ///< what the optimizer updates on this rank
 
   // Of a step.
   std::int64_t step_ = 0;
+  std::int64_t blocks_marked_ = 0;
   std::vector<std::int64_t> backwards_;  ///< by chunk, backward passes that have begun
   std::vector<Ids> loss_;                ///< by microbatch
   std::vector<Ids> pending_;             ///< gradients that are being reduced

@@ -50,11 +50,12 @@ TransformerWorkload::TransformerWorkload(WorkloadConfig config)
     : config_(checked(std::move(config))),
       groups_(config_.parallel, config_.model.tied, config_.model.has_experts(), config_.distributed_optimizer) {}
 
-RankSums TransformerWorkload::generate(std::int64_t rank, const std::function<void(const chakra::Node&)>& take) const {
-  return RankStep(config_, groups_, rank, take).run();
+RankSums TransformerWorkload::generate(std::int64_t rank, const std::function<void(const chakra::Node&)>& take,
+                                       TakeMark mark) const {
+  return RankStep(config_, groups_, rank, take, std::move(mark)).run();
 }
 
-std::vector<RankSums> write_workload(const TransformerWorkload& workload, const fs::path& prefix) {
+std::vector<RankSums> write_workload(const TransformerWorkload& workload, const fs::path& prefix, GraphReader* reader) {
   chakra::Metadata metadata;
   metadata.version = "1.0.0";
   metadata.attributes = {chakra::Attribute::text("source", workload.config().model.name),
@@ -64,7 +65,13 @@ std::vector<RankSums> write_workload(const TransformerWorkload& workload, const 
   for (std::int64_t rank = 0; rank < workload.ranks(); ++rank) {
     const fs::path file = chakra::rank_file(prefix, static_cast<std::uint64_t>(rank));
     chakra::TraceWriter writer(file, metadata);
-    sums.push_back(workload.generate(rank, [&](const chakra::Node& node) { writer.write(node); }));
+    const auto number = static_cast<std::size_t>(rank);
+    const auto take = [&](const chakra::Node& node) {
+      writer.write(node);
+      if (reader != nullptr) reader->node(number, node);
+    };
+    const auto mark = [&](const Mark& each) { reader->mark(number, each); };
+    sums.push_back(workload.generate(rank, take, reader != nullptr ? TakeMark(mark) : TakeMark()));
     writer.close();
     files.add(file);
   }

@@ -12,6 +12,7 @@
 
 #include "sw/workloads/config.h"
 #include "sw/workloads/groups.h"
+#include "sw/workloads/marks.h"
 #include "traces/chakra/groups.h"
 #include "traces/chakra/node.h"
 
@@ -123,15 +124,28 @@ class TransformerWorkload {
   /// Communicators with more than one member.
   [[nodiscard]] std::vector<chakra::RankGroup> groups() const { return groups_.all(); }
   /// Hands over the nodes of a rank, ids from 0, dependencies before those that depend on them.
-  RankSums generate(std::int64_t rank, const std::function<void(const chakra::Node&)>& take) const;
+  /// Marks come between the nodes, if somebody takes them.
+  RankSums generate(std::int64_t rank, const std::function<void(const chakra::Node&)>& take, TakeMark mark = {}) const;
 
  private:
   WorkloadConfig config_;
   Groups groups_;
 };
 
+/// Sees ranks' graphs while they are written, one rank after the other.
+class GraphReader {
+ public:
+  GraphReader() = default;
+  GraphReader(const GraphReader&) = delete;
+  GraphReader& operator=(const GraphReader&) = delete;
+  virtual ~GraphReader() = default;
+  virtual void node(std::size_t rank, const chakra::Node& node) = 0;
+  virtual void mark(std::size_t rank, const Mark& mark) = 0;
+};
+
 /// Writes PREFIX.RANK.et for each rank and, where there are any, PREFIX.groups.json; when one fails, none are left.
 /// Throws std::system_error.
-std::vector<RankSums> write_workload(const TransformerWorkload& workload, const std::filesystem::path& prefix);
+std::vector<RankSums> write_workload(const TransformerWorkload& workload, const std::filesystem::path& prefix,
+                                     GraphReader* reader = nullptr);
 
 }  // namespace weft::workloads

@@ -70,6 +70,25 @@ void TraceWindow::read_ahead() {
   }
 }
 
+void TraceWindow::leave_out(const Gap& gap) {
+  if (gap.from < read_ || gap.to < gap.from || gap.reach > gap.to - gap.from || gap.length == 0) {
+    throw std::logic_error(file().string() + ": nodes from " + std::to_string(gap.from) + " cannot be left out");
+  }
+  gaps_.push_back(gap);
+}
+
+std::uint64_t TraceWindow::in_place_of(std::uint64_t dependency) const {
+  for (auto gap = gaps_.rbegin(); gap != gaps_.rend(); ++gap) {
+    if (dependency < gap->from || dependency >= gap->to) continue;
+    if (dependency + gap->reach >= gap->to) {
+      dependency -= gap->to - gap->from;
+    } else {
+      dependency = gap->from - gap->length + (dependency - gap->from) % gap->length;
+    }
+  }
+  return dependency;
+}
+
 bool TraceWindow::read_one() {
   if (at_end_) return false;
   std::string_view record;
@@ -77,6 +96,11 @@ bool TraceWindow::read_one() {
     at_end_ = true;
     check_end();
     return false;
+  }
+  if (!gaps_.empty() && read_ >= gaps_.back().from && read_ < gaps_.back().to) {
+    ++read_;
+    ++completed_count_;
+    return true;
   }
   std::uint64_t id = 0;
   if (!scan_encoded(record, id, control_, data_)) {
@@ -114,10 +138,11 @@ bool TraceWindow::read_one() {
 
 void TraceWindow::wait_for(Slot slot, const std::vector<std::uint64_t>& dependencies) {
   for (const std::uint64_t dependency : dependencies) {
-    Slot found = live_.find(dependency);
+    const std::uint64_t needed = gaps_.empty() ? dependency : in_place_of(dependency);
+    Slot found = live_.find(needed);
     if (found == LiveNodes::kNone) {
-      if (completed_.contains(dependency)) continue;
-      found = live_.add(dependency);  // expected
+      if (completed_.contains(needed)) continue;
+      found = live_.add(needed);  // expected
     }
     ++live_[slot].waits_for;
     live_.add_dependent(found, slot);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -56,6 +57,20 @@ class TraceWindow {
   /// Reads on, beyond what is read ahead, until one more node is ready; false if none is at the end of the file. For an
   /// engine all of whose ranks wait for messages: what they wait for may lie beyond the others' windows.
   bool read_further();
+  /// Nodes that are as if they were not in the file: from one id to before another, of a file whose nodes have ids by
+  /// their place in it. They repeat those before them, so many at a time.
+  struct Gap {
+    std::uint64_t from;
+    std::uint64_t to;
+    std::uint64_t length;  ///< after which nodes repeat themselves; the gap holds whole ones
+    std::uint64_t
+        reach;  ///< nodes behind the gap depend on what repeats up to so far back, which is no more than the gap
+  };
+  /// None of the nodes has been read. What depends on them depends on those that they repeat: if it repeats itself, as
+  /// far before the gap as it was before the gap's end, else on the last ones.
+  void leave_out(const Gap& gap);
+  /// Before the first next(): how many nodes it reads ahead.
+  void set_read_ahead(std::size_t read_ahead) { wanted_ = std::max<std::size_t>(read_ahead, 1); }
   /// Whether every node of the file has completed. Only after next() gave null.
   [[nodiscard]] bool done() const { return at_end_ && read_ == completed_count_; }
 
@@ -76,6 +91,8 @@ class TraceWindow {
   bool read_one();
   /// Counts those dependencies that have not completed.
   void wait_for(Slot slot, const std::vector<std::uint64_t>& dependencies);
+  /// What stands for a dependency that is left out.
+  [[nodiscard]] std::uint64_t in_place_of(std::uint64_t dependency) const;
   void make_ready(Slot slot);
   const Node& node_of(Slot slot);
   /// A record could not be read: the file is read again up to it, for the place.
@@ -99,6 +116,7 @@ class TraceWindow {
   IdSet completed_;
   std::vector<std::uint64_t> control_;  ///< of the node that is read
   std::vector<std::uint64_t> data_;
+  std::vector<Gap> gaps_;  ///< ascending
 };
 
 }  // namespace weft::chakra

@@ -86,7 +86,9 @@ TransformerStep generate(const StepOptions& options, const std::string& model, c
   for (const chakra::RankGroup& group : workload.groups()) {
     step.traces.groups[group.name].assign(group.ranks.begin(), group.ranks.end());
   }
-  step.ranks = write_workload(workload, step.traces.prefix);
+  schedules::RowFinder finder;
+  step.ranks = write_workload(workload, step.traces.prefix, machine.steady.is_on() ? &finder : nullptr);
+  step.rows = finder.rows();
   return step;
 }
 

@@ -13,6 +13,7 @@
 #include "platforms/machine/platform.h"
 #include "sw/dimensions/workload.h"
 #include "sw/models/kernels.h"
+#include "sw/schedules/graph/graph_rows.h"
 #include "sw/workloads/config.h"
 #include "sw/workloads/options.h"
 #include "sw/workloads/workload.h"
@@ -34,6 +35,7 @@ struct TransformerStep {
   Bytes memory;                               ///< of an accelerator
   std::vector<std::filesystem::path> inputs;  ///< what the model is read from, where it is a user's own
   std::vector<std::string> remarks;
+  schedules::GraphRows rows;  ///< none where the platform's `steady` is off
   /// The kernels that its nodes have, each shape once; of all those, what an array of such a configuration makes of
   /// them.
   [[nodiscard]] std::uint64_t kernels_on(const accelerator::ComputeConfig& compute) const;

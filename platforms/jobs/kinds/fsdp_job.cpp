@@ -14,6 +14,7 @@
 #include "platforms/jobs/own_model.h"
 #include "platforms/results/collective_table.h"
 #include "platforms/results/format.h"
+#include "platforms/results/left_out_pieces.h"
 #include "platforms/results/speed.h"
 #include "platforms/results/summary.h"
 #include "platforms/results/write_file.h"
@@ -83,61 +84,6 @@ std::string to_text(const FsdpResult& result, const Speed& speed) {
   return text;
 }
 
-/// Of all that was left out, or would have been.
-struct LeftOutSum {
-  Time time;
-  Time bound;
-  Time off;
-};
-LeftOutSum sum_of(const std::vector<schedules::LeftOutPieces>& left_out) {
-  LeftOutSum sum;
-  for (const schedules::LeftOutPieces& each : left_out) {
-    sum.time += each.time;
-    sum.bound += each.bound;
-    sum.off += each.off;
-  }
-  return sum;
-}
-
-ordered_json to_json(const std::vector<schedules::LeftOutPieces>& left_out, const schedules::SteadyConfig& steady) {
-  if (!steady.is_on()) return nullptr;
-  const LeftOutSum sum = sum_of(left_out);
-  ordered_json json = {{"tolerance", steady.tolerance},
-                       {"verified", steady.verify},
-                       {"time_us", to_us(sum.time)},
-                       {"bound_us", to_us(sum.bound)}};
-  json["off_us"] = nullptr;
-  if (steady.verify) json["off_us"] = to_us(sum.off);
-  ordered_json& rows = json["left_out"] = ordered_json::array();
-  for (const schedules::LeftOutPieces& each : left_out) {
-    rows.push_back({{"pass", each.what},
-                    {"step", each.step + 1},
-                    {"blocks", each.pieces},
-                    {"of", each.of},
-                    {"time_us", to_us(each.time)},
-                    {"bound_us", to_us(each.bound)}});
-    if (steady.verify) rows.back()["off_us"] = to_us(each.off);
-  }
-  return json;
-}
-
-std::string to_text(const std::vector<schedules::LeftOutPieces>& left_out, const schedules::SteadyConfig& steady) {
-  if (left_out.empty()) return "nothing is left out: no blocks have settled within steady.tolerance\n";
-  std::string what;
-  for (const schedules::LeftOutPieces& each : left_out) {
-    if (each.step == left_out.back().step)
-      what += fmt::format("{}{} of {} {}", what.empty() ? "" : " and ", each.pieces, each.of, each.what);
-  }
-  const LeftOutSum sum = sum_of(left_out);
-  if (!steady.verify) {
-    return fmt::format("left out                {:>10}  {} blocks, as those before, within {}\n", short_time(sum.time),
-                       what, short_time(sum.bound));
-  }
-  return fmt::format("would be left out       {:>10}  {} blocks, off by {}, within {}\n", short_time(sum.time), what,
-                     (sum.off < Time() ? "-" + short_time(Time() - sum.off) : short_time(sum.off)),
-                     short_time(sum.bound));
-}
-
 class FsdpJob final : public Job {
  public:
   FsdpJob(Platform& platform, const FsdpConfig& config) : config_(config) {
@@ -192,7 +138,7 @@ class FsdpJob final : public Job {
   [[nodiscard]] ordered_json summary() const override {
     const FsdpResult result = fsdp_->result();
     ordered_json json = to_json(result, speed_of(result, share_->config()));
-    json["steady"] = to_json(result.left_out, share_->config().steady);
+    json["steady"] = steady_json(result.left_out, share_->config().steady);
     json["remarks"] = fsdp_->remarks();
     return json;
   }
@@ -201,7 +147,7 @@ class FsdpJob final : public Job {
     const FsdpResult result = fsdp_->result();
     std::string text = to_text(result, speed_of(result, share_->config()));
     const schedules::SteadyConfig& steady = share_->config().steady;
-    if (steady.is_on() && simulates_all().empty()) text += to_text(result.left_out, steady);
+    if (steady.is_on() && simulates_all().empty()) text += steady_text(result.left_out, steady);
     for (const std::string& remark : fsdp_->remarks()) text += "\n" + remark + "\n";
     return text;
   }

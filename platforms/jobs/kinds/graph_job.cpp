@@ -18,6 +18,7 @@
 #include "platforms/jobs/kernel_digest.h"
 #include "platforms/results/collective_table.h"
 #include "platforms/results/format.h"
+#include "platforms/results/left_out_pieces.h"
 #include "platforms/results/speed.h"
 #include "platforms/results/summary.h"
 #include "sw/schedules/graph/graph.h"
@@ -66,9 +67,14 @@ class GraphJob final : public Job {
     traces_ = std::move(read.traces);
     remarks_ = std::move(read.remarks);
     nodes_ = read.nodes;
+    const MachineConfig& machine = platform.machine();
+    if (machine.steady.is_on()) {
+      rows_ = schedules::find_steps(traces_, static_cast<std::size_t>(machine.accelerators));
+    }
   }
   GraphJob(TransformerStep step, const schedules::GraphConfig& config) : step_(std::move(step)), config_(config) {
     traces_ = step_->traces;
+    rows_ = step_->rows;
     remarks_ = step_->remarks;
     nodes_ = static_cast<std::uint64_t>(step_->ranks.front().nodes);
   }
@@ -98,6 +104,18 @@ class GraphJob final : public Job {
     // Of traces that weft workload has written as well; the names of others say nothing.
     engine_->set_phases(workloads::phases_of);
     engine_->record(probe, ranks);
+  }
+  void set_left_out(LeftOut& left_out) override {
+    if (!simulates_all().empty()) return;
+    engine_->set_steady(
+        share_->config().steady, rows_,
+        {[&left_out](std::size_t mark) { left_out.mark(mark); },
+         [&left_out](std::size_t from, std::size_t to, int times) { left_out.leave_out(from, to, times); }});
+  }
+  [[nodiscard]] std::string simulates_all() const override;
+  [[nodiscard]] double simulated_share() const override {
+    const schedules::SteadyConfig& steady = share_->config().steady;
+    return steady.is_on() && !steady.verify && simulates_all().empty() ? rows_.simulated : 1;
   }
   void start() override { engine_->start(); }
   [[nodiscard]] double progress() const override {
@@ -145,6 +163,7 @@ class GraphJob final : public Job {
                          {"breakdown_us", {{"compute", to_us(busy())}, {"not_computing", to_us(*last - busy())}}},
                          {"collectives_of_rank_0", collective_table(result.of_first)},
                          {"wrong", nullptr}};
+    json["steady"] = steady_json(result.left_out, share_->config().steady);
     if (share_->machine().has_remote_memory()) json["memory_transfers"] = result.transfers;
     if (step_) {
       if (step_->config.load.kind != workloads::LoadKind::kBalanced) {
@@ -198,6 +217,8 @@ class GraphJob final : public Job {
       }
     }
     if (result.wrong >= 0) row("wrong elements", number(result.wrong));
+    const schedules::SteadyConfig& steady = share_->config().steady;
+    if (steady.is_on() && simulates_all().empty()) text += steady_text(result.left_out, steady);
     return text;
   }
   [[nodiscard]] std::int64_t wrong() const override { return engine_->result().wrong; }
@@ -248,17 +269,28 @@ class GraphJob final : public Job {
   [[nodiscard]] Time busy() const {
     Time sum;
     for (int r = 0; r < share_->size(); ++r) sum += share_->accelerator(r).counters().busy;
-    return sum / share_->size();
+    return (sum + engine_->result().busy) / share_->size();
   }
 
   std::optional<TransformerStep> step_;  ///< none for traces of others
   schedules::GraphConfig config_;
   dimensions::Workload traces_;
   std::vector<std::string> remarks_;
+  schedules::GraphRows rows_;
   std::uint64_t nodes_ = 0;  ///< of a rank, more or less
   Share* share_ = nullptr;
   std::unique_ptr<schedules::GraphEngine> engine_;
 };
+
+std::string GraphJob::simulates_all() const {
+  const MachineConfig& config = share_->config();
+  if (config.data) return "with --data all bytes move";
+  if (!config.fabric.faults.empty() || !config.scale_up.fabric.faults.empty())
+    return "faults happen at times of their own";
+  if (!rows_.rows.empty()) return engine_->simulates_all(rows_);
+  return step_ ? "no steps, microbatches or blocks in a row are alike, or they are too few"
+               : "no steps in a row are alike, or they are too few";
+}
 
 std::uint64_t GraphJob::digest_on(const accelerator::ComputeConfig& compute) const {
   KernelDigest digest;

@@ -12,6 +12,7 @@
 #include "platforms/jobs/kernel_digest.h"
 #include "platforms/jobs/own_model.h"
 #include "platforms/results/format.h"
+#include "platforms/results/left_out_pieces.h"
 #include "platforms/results/summary.h"
 #include "sw/schedules/kfac/kfac.h"
 #include "sw/schedules/kfac/kfac_check.h"
@@ -127,11 +128,27 @@ class KfacJob final : public Job {
   void record(Probe& probe, int ranks) override { kfac_->record(probe, ranks); }
   void set_begins(std::function<void()> begins) override { kfac_->set_after_profile(std::move(begins)); }
   void set_left_out(LeftOut& left_out) override {
+    if (leaves_out_intervals()) {
+      return kfac_->set_steady(share_->config().steady, {[&left_out](std::size_t mark) { left_out.mark(mark); },
+                                                         [&left_out](std::size_t from, std::size_t to, int times) {
+                                                           left_out.leave_out(from, to, times);
+                                                         }});
+    }
     if (!config_.skip_equal_steps || !repeats_itself(share_->config())) return;
     static_assert(LeftOut::kKept > schedules::KfacStepTimes::kMostSteps);
     kfac_->set_repeats(
         {[&left_out](std::size_t position) { left_out.mark(position); },
          [&left_out](std::size_t from, std::size_t to, int times) { left_out.leave_out(from, to, times); }});
+  }
+  [[nodiscard]] std::string simulates_all() const override {
+    const MachineConfig& config = share_->config();
+    if (config.data || config_.training.on) return "with real numbers all steps are calculated";
+    if (!config.fabric.faults.empty() || !config.scale_up.fabric.faults.empty())
+      return "faults happen at times of their own";
+    return kfac_->simulates_all();
+  }
+  [[nodiscard]] double simulated_share() const override {
+    return leaves_out_intervals() && !share_->config().steady.verify ? kfac_->share_of_steady() : 1;
   }
   void start() override { kfac_->start(); }
   [[nodiscard]] double progress() const override { return kfac_->progress(); }
@@ -156,6 +173,7 @@ class KfacJob final : public Job {
   }
 
  private:
+  [[nodiscard]] bool leaves_out_intervals() const { return share_->config().steady.is_on() && simulates_all().empty(); }
   /// Of every kernel of the run, profile included.
   [[nodiscard]] std::uint64_t digest_on(const accelerator::ComputeConfig& compute) const;
   [[nodiscard]] std::string algorithm() const { return std::string(name_of(config_.algorithm)); }
@@ -272,6 +290,7 @@ ordered_json KfacJob::summary() const {
           {"steps_us", steps},
           {"steps_shown", {{"first", result.shown.first + 1}, {"count", result.shown.count}}},
           {"steps_left_out", result.left_out},
+          {"steady", steady_json(result.intervals_left_out, share_->config().steady)},
           {"samples_per_s", static_cast<double>(result.samples_per_step) / to_seconds(result.step_time)},
           {"breakdown_us", parts},
           {"factors", result.factors},
@@ -308,7 +327,9 @@ std::string KfacJob::text() const {
   if (1000 * to_seconds(apart) > to_seconds(result.step_time)) add_part("slowest rank", apart);
   text += fmt::format("samples/s               {:>10.0f}\n",
                       static_cast<double>(result.samples_per_step) / to_seconds(result.step_time));
-  if (result.left_out > 0) {
+  if (leaves_out_intervals()) {
+    text += steady_text(result.intervals_left_out, share_->config().steady);
+  } else if (result.left_out > 0) {
     text += fmt::format("steps not simulated     {:>10}, which repeat those before them{}\n", result.left_out,
                         config_.equal_within > 0 ? fmt::format(" within {:g}", config_.equal_within) : "");
   }

@@ -85,6 +85,31 @@ GraphEngine::GroupOf& GraphEngine::add_group(const std::string& name, const std:
   return group;
 }
 
+std::string GraphEngine::simulates_all(const GraphRows& rows) const {
+  const bool all_end = std::all_of(rows.rows.begin(), rows.rows.end(), [](const GraphRow& row) {
+    return std::all_of(row.ranks.begin(), row.ranks.end(), [](const RankPieces& rank) { return rank.ends_graph; });
+  });
+  // Who may begin what is known of whole graphs: those of fewer pieces are their beginnings.
+  if (order_ && !all_end) return "ranks may begin collectives in several orders, and something comes behind the steps";
+  if (!traces_.custom.empty() || !traces_.custom_nodes.empty()) return "collectives have implementations of their own";
+  return "";
+}
+
+void GraphEngine::set_steady(const SteadyConfig& steady, GraphRows rows, LeavingOut::Hooks hooks) {
+  if (!steady.is_on() || rows.rows.empty()) return;
+  std::vector<GraphSteady::Rank> ranks;
+  for (const auto& end : ends_) {
+    const auto sample = [rank = end->rank] {
+      const Time now = rank->processor->now();
+      const Time busy = rank->accelerator.counters().busy;
+      return SteadyRow::Sample{now, busy, {now - busy}};
+    };
+    ranks.push_back({end->trace.window.get(), &end->tally, sample});
+  }
+  steady_ = std::make_unique<GraphSteady>(steady, std::move(rows), std::move(ranks), std::move(hooks));
+  if (probe_ != nullptr) steady_->record(*probe_);
+}
+
 void GraphEngine::start() {
   started_ = ends_.front()->rank->processor->now();
   for (const auto& end : ends_) end->rank->processor->spawn("graph", 0, run(*end));
@@ -166,7 +191,9 @@ void GraphEngine::issue_ready(End& end, Graph& graph) {
 
 BeginOrder::Item GraphEngine::item_of(const End& end, const Graph& graph, const Node& node) const {
   const bool is_of_trace = graph.parent == nullptr && node.type != NodeType::kReceive;
-  return order_ && is_of_trace ? order_->item_of(end.rank->index, node.id) : BeginOrder::kNone;
+  if (!order_ || !is_of_trace) return BeginOrder::kNone;
+  const std::uint64_t lower = steady_ ? steady_->lower(static_cast<std::size_t>(end.rank->index), node.id).node : 0;
+  return order_->item_of(end.rank->index, node.id - lower);
 }
 
 void GraphEngine::wake_others(const End& end) {
@@ -183,6 +210,9 @@ void GraphEngine::done(End& end, Work work) {
   if (graph.limited && node.type != NodeType::kReceive) --graph.busy[resource];
   if (end.probe != nullptr) draw(end, work);
   ++end.done;
+  if (steady_ && resource == kCompute && graph.parent == nullptr) {
+    steady_->ended(static_cast<std::size_t>(end.rank->index), node.id);
+  }
   if (resource == kCompute && ends_step_ && ends_step_(node.name)) end.step_ends.push_back(end.rank->processor->now());
   if (order_ && resource == kCommunication) {
     const BeginOrder::Item item = item_of(end, graph, node);
@@ -225,8 +255,24 @@ std::vector<Time> GraphEngine::step_ends() const {
 GraphResult GraphEngine::result() const {
   GraphResult result;
   result.of_first = ends_.front()->tally;
+  Time left_out;
+  if (steady_) {
+    left_out = steady_->rows().time();
+    result.left_out = steady_->rows().left_out();
+    result.of_first.add(steady_->tally());
+    for (const LeftOutPieces& each : result.left_out) {
+      if (!steady_->rows().verifies()) result.busy += each.busy;
+    }
+    for (std::size_t r = 0; r < ends_.size(); ++r) {
+      const GraphSteady::Counts& counts = steady_->counts(r);
+      result.nodes += counts.nodes;
+      result.collectives += counts.collectives;
+      result.messages += counts.receives;
+      result.transfers += counts.transfers;
+    }
+  }
   for (const auto& end : ends_) {
-    result.finished.push_back(end->finished == kNever ? kNever : end->finished - started_);
+    result.finished.push_back(end->finished == kNever ? kNever : end->finished - started_ + left_out);
     result.nodes += end->done;
     result.collectives += end->collectives;
     result.messages += end->messages->count();

@@ -24,6 +24,7 @@
 #include "sw/firmware/rank.h"
 #include "sw/schedules/collective_kernel.h"
 #include "sw/schedules/graph/begin_order.h"
+#include "sw/schedules/graph/graph_steady.h"
 #include "sw/schedules/graph/messages.h"
 #include "sw/schedules/phase_row.h"
 #include "sw/schedules/remote_transfers.h"
@@ -85,6 +86,8 @@ struct GraphResult {
   std::uint64_t transfers = 0;            ///< loads and stores of remote memory
   std::int64_t wrong = -1;                ///< elements that differ from what they should be; -1 where data is off
   collectives::CollectiveTally of_first;  ///< collectives of rank 0
+  std::vector<LeftOutPieces> left_out;    ///< which is in all of the above
+  Time busy;                              ///< of accelerators in what is left out, the sum over ranks
 };
 
 /// Chakra execution graphs as firmware: on each rank a thread that takes the nodes whose dependencies have completed,
@@ -145,6 +148,10 @@ class GraphEngine {
   void set_phases(PhasesOf phases_of) { phases_of_ = std::move(phases_of); }
   /// Whether a node is the last of a rank's training step, by its name; before start().
   void set_ends_step(std::function<bool(const std::string& node)> ends_step) { ends_step_ = std::move(ends_step); }
+  /// Pieces of the rows may be left out (LeavingOut), before start().
+  void set_steady(const SteadyConfig& steady, GraphRows rows, LeavingOut::Hooks hooks);
+  /// Why nothing can be left out of such graphs; empty if something can.
+  [[nodiscard]] std::string simulates_all(const GraphRows& rows) const;
   /// Spawns the firmware threads. They throw what is wrong in a trace, a traces::FormatError or std::length_error.
   void start();
   [[nodiscard]] GraphResult result() const;
@@ -158,7 +165,9 @@ class GraphEngine {
   /// After the run: whether some kernel took its time from the accelerator's configuration.
   [[nodiscard]] bool estimates() const { return estimates_; }
   /// Nodes that rank 0 has done, by which progress is told.
-  [[nodiscard]] std::uint64_t done_by_first() const { return ends_.front()->done; }
+  [[nodiscard]] std::uint64_t done_by_first() const {
+    return ends_.front()->done + (steady_ ? steady_->counts(0).nodes : 0);
+  }
 
  private:
   enum Resource : std::uint8_t { kCpu, kCompute, kCommunication, kMemory, kResources };
@@ -342,6 +351,8 @@ class GraphEngine {
   std::vector<Messages*> messages_;  ///< by rank
   Time started_;
   std::optional<BeginOrder> order_;
+  std::unique_ptr<GraphSteady> steady_;  ///< null where all is simulated
+  Probe* probe_ = nullptr;
   PhasesOf phases_of_;
   std::function<bool(const std::string&)> ends_step_;
   bool estimates_ = false;   ///< some kernel of which its operations alone are known

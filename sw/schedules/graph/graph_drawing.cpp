@@ -39,6 +39,8 @@ std::string_view operation_name(CollectiveType type) {
 }  // namespace
 
 void GraphEngine::record(Probe& probe, int ranks) {
+  probe_ = &probe;
+  if (steady_) steady_->record(probe);
   for (int r = 0; r < std::min(ranks, static_cast<int>(ends_.size())); ++r) {
     End& end = *ends_[static_cast<std::size_t>(r)];
     end.probe = &probe;

@@ -448,7 +448,9 @@ MessageName GraphEngine::message_of(const End& end, const Graph& graph, const No
   }
   const std::int64_t from = sends ? own : other;
   const std::int64_t to = sends ? other : own;
-  return {graph.instance, static_cast<int>(from), static_cast<int>(to), node.comm_tag(),
+  std::int64_t tag = node.comm_tag();
+  if (steady_ && graph.parent == nullptr) tag -= steady_->lower(static_cast<std::size_t>(end.rank->index), node.id).tag;
+  return {graph.instance, static_cast<int>(from), static_cast<int>(to), tag,
           need(*graph.window, node, node.comm_size(), "comm_size")};
 }
 

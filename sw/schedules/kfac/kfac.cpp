@@ -196,7 +196,7 @@ Task Kfac::run(Member& member) {
     member.probe->begin(member.tracks[3], "profile", Time());
     member.probe->end(member.tracks[3], member.began);
   }
-  if (!times_ && repeats_.left_out && longest_row_ > kRowToShorten) {
+  if (!times_ && repeats_.left_out && !steady_ && longest_row_ > kRowToShorten) {
     times_.emplace(ranks_.size(), config_.equal_within);
   }
   member.last_end = member.began;
@@ -288,7 +288,8 @@ void Kfac::end_step(Member& member, std::size_t position) {
     member.probe->end(member.tracks[3], member.last_end);
   }
   member.latest.emplace_back(member.last_end - member.step_began, member.parts);
-  if (member.latest.size() > KfacStepTimes::kMostSteps) member.latest.pop_front();
+  const std::size_t repeat = std::max(KfacStepTimes::kMostSteps, steady_ ? steady_->longest() : 0);
+  if (member.latest.size() > repeat) member.latest.pop_front();
   member.step_began = member.last_end;
   member.simulated.push_back(member.last_end);
   for (int number = ended.number; number <= ended.last(); ++number) {
@@ -305,6 +306,11 @@ void Kfac::end_step(Member& member, std::size_t position) {
     const std::size_t before = times_->ended();
     times_->step_ended(static_cast<std::size_t>(member.index));
     if (times_->ended() > before) repeats_.ended(before);
+  }
+  if (steady_) {
+    const Time busy = member.rank.accelerator.counters().busy;
+    const Time at = member.last_end;
+    steady_->ended(ended.number, static_cast<std::size_t>(member.index), {at, busy, {at - busy}});
   }
   member.parts = {};
   std::erase_if(member.transfers, [](const Member::Transfer& transfer) { return transfer.to != kNever; });

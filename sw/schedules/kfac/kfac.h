@@ -16,6 +16,7 @@
 #include "sw/firmware/rank.h"
 #include "sw/kfac/cost.h"
 #include "sw/schedules/kfac/kfac_plan.h"
+#include "sw/schedules/kfac/kfac_steady.h"
 #include "sw/schedules/kfac/kfac_step_times.h"
 #include "sw/schedules/kfac/kfac_subgroups.h"
 
@@ -86,6 +87,7 @@ struct KfacResult {
   std::size_t inverse_messages = 0;   ///< communicated tensors
   std::int64_t samples_per_step = 0;  ///< of all ranks
   int left_out = 0;                   ///< steps that were not simulated, as they repeat those before them
+  std::vector<LeftOutPieces> intervals_left_out;
 };
 
 /// The engine that trains by a schedule (schedule.h), as firmware on every rank: it does what the steps of a Trainer
@@ -148,6 +150,12 @@ class Kfac {
   /// settles it: nothing random, no clock with a grid of its own. Nothing is left out of steps that send for later
   /// ones.
   void set_repeats(Repeats repeats);
+  /// Intervals of steps may be left out (LeavingOut), in place of set_repeats() and before start().
+  void set_steady(const SteadyConfig& steady, LeavingOut::Hooks hooks);
+  /// Why no intervals can be left out; empty if some can.
+  [[nodiscard]] std::string simulates_all() const;
+  /// About which share of the steps is simulated with set_steady().
+  [[nodiscard]] double share_of_steady() const { return simulated_share(intervals(), config_.steps); }
   void set_arithmetic(Arithmetic arithmetic) { arithmetic_ = std::move(arithmetic); }
   /// Called when the first rank begins the first step, if there is a profile before it.
   void set_after_profile(std::function<void()> call) { after_profile_ = std::move(call); }
@@ -222,6 +230,8 @@ class Kfac {
   /// Whether there is a step to simulate behind so many; the first who asks decides which.
   [[nodiscard]] bool has_position(std::size_t position);
   void leave_out_equal_steps();
+  void leave_out_intervals();
+  [[nodiscard]] std::vector<KfacRow> intervals() const;
   /// Which of the two communicators sends it.
   static std::size_t is_broadcast(const KfacMessage& message) { return message.root != kfac::kEveryone ? 1 : 0; }
   [[nodiscard]] bool has_rest() const { return !rest_.stages.empty(); }
@@ -253,6 +263,7 @@ class Kfac {
   std::deque<Position> positions_;
   Repeats repeats_;
   std::optional<KfacStepTimes> times_;  ///< where steps may be left out
+  std::unique_ptr<KfacSteady> steady_;  ///< where intervals may be
   int left_out_ = 0;
   std::uint64_t left_out_stages_ = 0;
   Arithmetic arithmetic_;

@@ -178,6 +178,7 @@ KfacResult Kfac::result() const {
   }
   result.has_rest = has_rest();
   result.left_out = left_out_;
+  if (steady_) result.intervals_left_out = steady_->rows().left_out();
   result.samples_per_step = plan_.network().batch * ranks;
   return result;
 }

@@ -40,10 +40,42 @@ void Kfac::set_repeats(Repeats repeats) {
   if (lag_ == 0) repeats_ = std::move(repeats);
 }
 
+std::vector<KfacRow> Kfac::intervals() const {
+  return find_intervals(config_.steps, [this](int number) { return updates(number); });
+}
+
+std::string Kfac::simulates_all() const {
+  if (lag_ > 0) return "steps send for later ones";
+  return intervals().empty()
+             ? "no steps, nor intervals between updates of factors or inverses, come five times in a row"
+             : "";
+}
+
+void Kfac::set_steady(const SteadyConfig& steady, LeavingOut::Hooks hooks) {
+  const auto begun = [this] { return positions_.empty() ? 0 : positions_.back().last() + 1; };
+  steady_ = std::make_unique<KfacSteady>(steady, intervals(), members_.size(), begun, std::move(hooks));
+  for (const auto& member : members_) {
+    if (member->probe != nullptr) return steady_->record(*member->probe);
+  }
+}
+
+void Kfac::leave_out_intervals() {
+  const auto gap = steady_->gap_at(positions_.back().last() + 1);
+  if (!gap) return;
+  positions_.back().also = gap->to - gap->from;
+  positions_.back().cycle = static_cast<std::size_t>(gap->cycle);
+  left_out_ += gap->to - gap->from;
+  for (int number = gap->from; number < gap->to; ++number) {
+    for (const KfacMessage& message : step(number).messages) --messages_[is_broadcast(message)];
+    left_out_stages_ += step(number).stages.size();
+  }
+}
+
 bool Kfac::has_position(std::size_t position) {
   if (position < positions_.size()) return true;
   int next = 0;
   if (!positions_.empty()) {
+    if (steady_) leave_out_intervals();
     leave_out_equal_steps();
     next = positions_.back().last() + 1;
   }

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -50,17 +51,146 @@ TEST_F(SteadyCli, TakesAShareInPercent) {
   }
 }
 
+/// What of a generated graph is left out, and with which fields.
+struct GraphCase {
+  const char* workload;  ///< more of it
+  const char* what;
+};
+
+constexpr GraphCase kGraphs[] = {
+    {R"("layers":24,"parallel":"tp=2,fsdp=2","sequence_parallel":true)", "forward blocks"},
+    {R"("layers":32,"parallel":"tp=2,dp=2","recompute":"selective-layer")", "backward blocks"},
+    {R"("layers":2,"parallel":"fsdp=4","microbatches":24)", "microbatches"},
+    {R"("layers":2,"parallel":"ep=4,dp=4","experts":4,"top_k":2,"microbatches":24,"library":"communicators",)"
+     R"("communications":0)",
+     "microbatches"},
+    {R"("layers":4,"parallel":"tp=2,pp=2","microbatches":24)", "microbatches"},
+    {R"("layers":4,"parallel":"tp=2,pp=2","microbatches":24,"sequence_parallel":true,"async_tensor_parallel":true)",
+     "microbatches"},
+    {R"("layers":8,"parallel":"pp=2,dp=2","virtual_stages":2,"schedule":"interleaved","microbatches":32)",
+     "microbatches"},
+    {R"("layers":4,"parallel":"pp=2,dp=2","microbatches":24,"steps":2)", "microbatches"},
+    {R"("layers":4,"parallel":"pp=4","microbatches":4,"steps":14)", "steps"},
+};
+
+std::string of_graph(const GraphCase& each) {
+  return std::string("../small.json --set 'workload={\"kind\":\"transformer\",\"model\":\"nano\",\"sequence\":256,") +
+         each.workload + "}'";
+}
+
+/// Of such a run and the same with --steady.
+void expect_as_whole(const json& whole, const json& steady) {
+  const double time = whole["simulated_us"];
+  EXPECT_LE(std::abs(steady["simulated_us"].get<double>() - time), steady["steady"]["bound_us"].get<double>() + 0.01);
+  EXPECT_LE(steady["steady"]["bound_us"].get<double>(), 0.005 * time);
+  EXPECT_NEAR(steady["last_finish_ns"].get<double>(), whole["last_finish_ns"].get<double>(), 0.002 * 1e3 * time);
+  for (const char* const part : {"compute", "not_computing"}) {
+    EXPECT_NEAR(steady["breakdown_us"][part].get<double>(), whole["breakdown_us"][part].get<double>(), 0.002 * time);
+  }
+  for (const char* const count : {"nodes", "collectives", "messages"}) EXPECT_EQ(steady[count], whole[count]) << count;
+  const double energy = whole["energy"]["total_j"];
+  EXPECT_NEAR(steady["energy"]["total_j"].get<double>(), energy, 0.005 * energy);
+  ASSERT_EQ(steady["collectives_of_rank_0"].size(), whole["collectives_of_rank_0"].size());
+  for (std::size_t i = 0; i < whole["collectives_of_rank_0"].size(); ++i) {
+    EXPECT_EQ(steady["collectives_of_rank_0"][i]["count"], whole["collectives_of_rank_0"][i]["count"]);
+  }
+}
+
+TEST_F(SteadyCli, LeavesOutWhatRepeatsInGraphs) {
+  for (const GraphCase& each : kGraphs) {
+    SCOPED_TRACE(each.workload);
+    const json whole = run_json(of_graph(each));
+    const json steady = run_json(of_graph(each) + " --steady");
+    const json verified = run_json(of_graph(each) + " --verify-steady");
+    ASSERT_FALSE(steady["steady"]["left_out"].empty());
+    bool has = false;
+    for (const json& row : steady["steady"]["left_out"]) has |= row["what"] == each.what;
+    EXPECT_TRUE(has) << steady["steady"];
+    EXPECT_LT(steady["simulator"]["events"].get<double>(), 0.6 * whole["simulator"]["events"].get<double>());
+    expect_as_whole(whole, steady);
+    EXPECT_EQ(verified["simulator"]["digest"], whole["simulator"]["digest"]) << "all is simulated, as without";
+    EXPECT_EQ(verified["step_time_us"], whole["step_time_us"]);
+    EXPECT_LE(std::abs(verified["steady"]["off_us"].get<double>()),
+              verified["steady"]["bound_us"].get<double>() + 0.01);
+  }
+}
+
+/// Files say in nodes' names which step they are of.
+TEST_F(SteadyCli, LeavesOutStepsOfTraces) {
+  const Ran made = weft(
+      "workload nano --layers 2 --sequence 256 --parallel tp=2,pp=2 --microbatches 2 --steps 14 --accelerator h100-sxm "
+      "--out traces");
+  ASSERT_EQ(made.code, 0) << made.err;
+  const std::string traces = "../small.json --traces traces/nano";
+  const json whole = run_json(traces);
+  const json steady = run_json(traces + " --steady");
+  ASSERT_EQ(steady["steady"]["left_out"].size(), 1U);
+  EXPECT_EQ(steady["steady"]["left_out"][0]["what"], "steps");
+  EXPECT_GE(steady["steady"]["left_out"][0]["pieces"], 5);
+  expect_as_whole(whole, steady);
+}
+
+/// Intervals from one update of inverses to the next.
+TEST_F(SteadyCli, LeavesOutIntervalsOfKfac) {
+  const std::string kfac =
+      "../small.json --set 'workload={\"kind\":\"kfac\",\"network\":\"nano-conv\",\"batch\":8,\"factor_interval\":2,"
+      "\"inverse_interval\":4,\"steps\":40}'";
+  const json whole = run_json(kfac + " --set workload.skip_equal_steps=false");
+  const json steady = run_json(kfac + " --steady");
+  const json verified = run_json(kfac + " --verify-steady");
+  ASSERT_EQ(steady["steady"]["left_out"].size(), 1U);
+  EXPECT_EQ(steady["steady"]["left_out"][0]["what"], "steps");
+  EXPECT_EQ(steady["steady"]["left_out"][0]["pieces"], steady["steps_left_out"]);
+  EXPECT_GE(steady["steps_left_out"], 20);
+  EXPECT_EQ(steady["steps_left_out"].get<int>() % 4, 0);
+  EXPECT_LT(steady["simulator"]["events"].get<double>(), 0.6 * whole["simulator"]["events"].get<double>());
+  const double time = whole["simulated_us"];
+  EXPECT_LE(std::abs(steady["simulated_us"].get<double>() - time), steady["steady"]["bound_us"].get<double>() + 0.01);
+  EXPECT_LE(steady["steady"]["bound_us"].get<double>(), 0.005 * time);
+  EXPECT_EQ(steady["steps_us"].size(), 40U);
+  const double step = whole["step_time_us"];
+  EXPECT_NEAR(steady["step_time_us"].get<double>(), step, 0.002 * step);
+  for (const auto& [part, mean] : whole["breakdown_us"].items()) {
+    EXPECT_NEAR(steady["breakdown_us"][part].get<double>(), mean.get<double>(), 0.002 * step) << part;
+  }
+  const double energy = whole["energy"]["total_j"];
+  EXPECT_NEAR(steady["energy"]["total_j"].get<double>(), energy, 0.005 * energy);
+  EXPECT_EQ(verified["steps_us"], whole["steps_us"]);
+  EXPECT_EQ(verified["simulator"]["digest"], whole["simulator"]["digest"]);
+  EXPECT_LE(std::abs(verified["steady"]["off_us"].get<double>()), verified["steady"]["bound_us"].get<double>() + 0.01);
+}
+
+/// What is left out is in why.json, in the picture and in what a run is expected to take.
+TEST_F(SteadyCli, TellsOfWhatGraphsLeaveOut) {
+  const std::string graph = of_graph(kGraphs[4]);
+  const Ran ran = weft("run " + graph + " --steady --why --out of");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_NE(ran.out.find(" of 22 microbatches, as those before, within "), std::string::npos) << ran.out;
+  const json summary = json::parse(std::ifstream(folder_ / "work" / "of" / "summary.json"));
+  const json why = json::parse(std::ifstream(folder_ / "work" / "of" / "why.json"));
+  EXPECT_EQ(why["left_out_us"], summary["steady"]["time_us"]);
+  const auto share = [&](const std::string& more) {
+    const json estimate = json::parse(weft("run " + graph + " --estimate --trial 1000 --json" + more).out);
+    return estimate["cpu_s"].get<double>() / estimate["trial_cpu_s"].get<double>();
+  };
+  EXPECT_GE(share(""), 1);
+  EXPECT_LT(share(" --steady"), 0.9);
+}
+
 TEST_F(SteadyCli, SaysWhyAllIsSimulated) {
   for (const auto& [arguments, why] :
        {std::pair{"../small.json --data --set workload.model=nano", "with --data all bytes move"},
         std::pair{"../small.json --set workload.kind=transformer --set workload.parallel=tp=2,dp=2",
+                  "no steps, microbatches or blocks in a row are alike, or they are too few"},
+        std::pair{"../small.json --set 'workload={\"kind\":\"pipeline\",\"model\":\"nano\"}'",
                   "workloads of its kind are simulated whole"}}) {
     const Ran ran = weft(std::string("run --steady ") + arguments);
     EXPECT_EQ(ran.code, 0) << ran.err;
     EXPECT_NE(ran.err.find(std::string("steady.tolerance: nothing is left out: ") + why), std::string::npos) << ran.err;
   }
   const Ran few = weft("run --steady ../small.json");
-  EXPECT_NE(few.out.find("nothing is left out: no blocks have settled within steady.tolerance"), std::string::npos)
+  EXPECT_NE(few.out.find("nothing is left out: no part that repeats has settled within steady.tolerance"),
+            std::string::npos)
       << few.out;
 }
 

@@ -7,6 +7,7 @@
 #include "platforms/machine/machine.h"
 #include "platforms/results/format.h"
 #include "sw/schedules/fsdp.h"
+#include "sw/schedules/kfac/kfac_steady.h"
 #include "sw/schedules/steady.h"
 #include "tests/support/kernel.h"
 
@@ -111,6 +112,32 @@ TEST(FsdpRows, AreOfEqualBlocks) {
   EXPECT_EQ(rows[1].begin, 26);
   config.layers = 5;
   EXPECT_TRUE(rows_of().empty()) << "too few";
+}
+
+/// Intervals are of the length by which the most is left out.
+TEST(KfacIntervals, AreThoseThatSaveMost) {
+  const auto rows_of = [](int steps, int factors, int inverses) {
+    return schedules::find_intervals(steps, [=](int step) {
+      schedules::KfacUpdates updates;
+      updates.factors = step % factors == 0;
+      updates.inverses = step % inverses == 0;
+      return updates;
+    });
+  };
+  const auto single = rows_of(12, 1, 1);
+  ASSERT_EQ(single.size(), 1U);
+  EXPECT_EQ(single[0].length, 1);
+  EXPECT_EQ(single[0].pieces, 12);
+  const auto inverses = rows_of(40, 2, 4);
+  ASSERT_EQ(inverses.size(), 1U);
+  EXPECT_EQ(inverses[0].length, 4);
+  EXPECT_EQ(inverses[0].pieces, 10);
+  EXPECT_DOUBLE_EQ(schedules::simulated_share(inverses, 40), 0.4);
+  const auto plain = rows_of(40, 20, 20);
+  ASSERT_EQ(plain.size(), 2U) << "nineteen steps between two updates";
+  EXPECT_EQ(plain[1].begin, 21);
+  EXPECT_EQ(plain[1].pieces, 19);
+  EXPECT_TRUE(rows_of(16, 2, 4).empty()) << "four intervals are too few";
 }
 
 struct Ended {

@@ -64,6 +64,31 @@ TEST_F(ChakraWindow, HandsOutReadyNodesByIdAndWaitsForTheOthers) {
   EXPECT_EQ(window.completed(), 5U);
 }
 
+/// Ten pieces of two nodes, each behind the one before it; the last node waits for nodes of several pieces.
+TEST_F(ChakraWindow, LeavesOutWhatRepeats) {
+  std::vector<Node> nodes = {chakra_node(0)};
+  for (std::uint64_t id = 1; id < 20; ++id) {
+    nodes.push_back(id % 2 == 1 && id > 2 ? chakra_node(id, {id - 1, id - 3}) : chakra_node(id, {id - 1}));
+  }
+  nodes.push_back(chakra_node(20, {3, 9, 11, 19}));
+  TraceWindow window(write(nodes), 1);
+  ASSERT_EQ(window.next()->id, 0U);
+  EXPECT_THROW(window.leave_out({0, 4, 2, 3}), std::logic_error) << "it has been read";
+  EXPECT_THROW(window.leave_out({8, 10, 2, 3}), std::logic_error) << "nodes behind it depend on some before it";
+  window.leave_out({8, 14, 2, 3});
+  std::vector<std::uint64_t> order;
+  for (std::uint64_t out = 0; order.size() < 8; out = order.back()) {
+    window.complete(out);
+    const Node* next = window.next();
+    ASSERT_NE(next, nullptr);
+    order.push_back(next->id);
+    EXPECT_EQ(window.next(), nullptr) << "each waits for the one before it, across the gap too";
+  }
+  EXPECT_EQ(order, (std::vector<std::uint64_t>{1, 2, 3, 4, 5, 6, 7, 14}));
+  window.complete(14);
+  EXPECT_EQ(run(window), (std::vector<std::uint64_t>{15, 16, 17, 18, 19, 20}));
+}
+
 TEST_F(ChakraWindow, CompletesOnlyWhatIsOut) {
   TraceWindow window(write({chakra_node(1), chakra_node(2)}));
   EXPECT_THROW(window.complete(1), std::logic_error);
