@@ -343,6 +343,20 @@ TEST(KfacSchedule, EachMetricWaitsForTheLibrarysCycle) {
   }
 }
 
+TEST(KfacSchedule, EachAlgorithmAveragesMetrics) {
+  const Names& all = names_for<schedules::Schedule>();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    KfacConfig config = kfac_workload(ScheduleName(all.name(i)));
+    const KfacResult none = run_kfac(kfac_machine(4), config).result;
+    config.metrics = 2;
+    config.cycle = 400_ms;  // more than what hides behind it
+    const KfacResult some = run_kfac(kfac_machine(4), config).result;
+    const Time more = std::accumulate(some.steps.begin(), some.steps.end(), Time()) -
+                      std::accumulate(none.steps.begin(), none.steps.end(), Time());
+    EXPECT_GT(to_seconds(more), 0.5 * static_cast<double>(some.steps.size())) << all.name(i);
+  }
+}
+
 // ---- What sends gradients otherwise
 
 KfacResult four_steps(KfacConfig config) {
