@@ -298,8 +298,13 @@ std::uint64_t Recommender::gradient_bytes() const {
   const auto bytes = static_cast<std::uint64_t>(shape_.parameters * kFloats);
   const collectives::CompressedCollectives* compressed =
       sums_->compressed(dimensions::Operation::kAllReduce, kPerceptronGradients, bytes);
+  if (ranks_.size() == 1) return 0;
   if (compressed == nullptr) return bytes;
-  return compressed->sent(0) / losses_.size();
+  const std::uint64_t sent = compressed->sent(0) / losses_.size();
+  if (!compressed->hops()) return sent;
+  // Of hops, each with a part of the message: the message as they have it on the mean.
+  const std::uint64_t ranks = ranks_.size();
+  return sent * ranks / (2 * (ranks - 1));
 }
 
 /// Elements of weights and tables that are not those of the same training without a machine, but for the order in which

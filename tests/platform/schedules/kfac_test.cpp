@@ -405,7 +405,11 @@ TEST(KfacSchedule, SparseGradientsTakeTheTimeOfWhatIsSentAndOfChoosingIt) {
   config.compression.stages = 1;
   const KfacResult once = four_steps(config);
   EXPECT_LT(exact.measured, dense.measured);
-  EXPECT_NEAR(exact.density, 0.001, 1e-6);
+  EXPECT_NEAR(exact.sent_share, 2 * 0.001, 1e-6) << "with its index";
+  config.compression.method = "random-k";
+  EXPECT_NEAR(four_steps(config).sent_share, 0.001, 1e-6);
+  config.compression.method = "qsgd";
+  EXPECT_NEAR(four_steps(config).sent_share, 0.25, 1e-3) << "8 of 32 bits";
   EXPECT_EQ(kfac_part(dense, KfacPart::kCompression), Time());
   // Estimating once needs fewer passes than selecting; in 5 stages it needs more launches.
   EXPECT_LT(kfac_part(once, KfacPart::kCompression), kfac_part(exact, KfacPart::kCompression));
