@@ -102,8 +102,8 @@ struct Session {
   BusyCores busy_so_far;
   MachineTraffic traffic_so_far;
   std::vector<BusyTimes> parts_so_far;
-  std::vector<std::pair<std::uint64_t, Time>> compressed_so_far;  ///< by rank: bytes and kernels
-  std::vector<std::unique_ptr<firmware::Counter>> gates;          ///< by rank: how many runs may begin
+  std::vector<std::vector<std::pair<std::uint64_t, Time>>> compressed_so_far;  ///< by part and rank: bytes and kernels
+  std::vector<std::unique_ptr<firmware::Counter>> gates;                       ///< by rank: how many runs may begin
 
   [[nodiscard]] std::uint64_t unit() const { return size_of(type); }
   [[nodiscard]] std::size_t threads() const { return parts.size() * static_cast<std::size_t>(machine.size()); }
@@ -130,7 +130,7 @@ struct Session {
     return part.op == CollectiveOp::kReduceScatter || part.op == CollectiveOp::kAllToAll;
   }
   [[nodiscard]] bool is_lossy(const Concurrent& part) const;
-  [[nodiscard]] CompressedResult compression_of(const Concurrent& part) const;
+  [[nodiscard]] std::optional<CompressedResult> compression() const;
   void finish_turn(Time now);
 };
 
@@ -165,24 +165,32 @@ bool Session::is_lossy(const Concurrent& part) const {
   return by != nullptr && !by->exact();
 }
 
-CompressedResult Session::compression_of(const Concurrent& part) const {
-  const collectives::CompressedCollectives& by = *compressed(part);
-  CompressedResult result;
+/// Of all parts together; the error is the larger one.
+std::optional<CompressedResult> Session::compression() const {
+  std::optional<CompressedResult> result;
   Time kernels;
+  double whole = 0;
   const int n = machine.size();
-  for (int r = 0; r < n; ++r) {
-    const auto& [sent, taken] = compressed_so_far[static_cast<std::size_t>(r)];
-    result.sent_bytes += static_cast<double>(by.sent(r) - sent) / n;
-    kernels += by.kernels(r) - taken;
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    const Concurrent& part = parts[p];
+    const collectives::CompressedCollectives* by = compressed(part);
+    if (by == nullptr) continue;
+    if (!result) result.emplace();
+    for (int r = 0; r < n; ++r) {
+      const auto& [sent, taken] = compressed_so_far[p][static_cast<std::size_t>(r)];
+      result->sent_bytes += static_cast<double>(by->sent(r) - sent) / n;
+      kernels += by->kernels(r) - taken;
+    }
+    const double share = static_cast<double>(n - 1) / n;
+    const bool sums = part.op == CollectiveOp::kAllReduce;
+    whole += static_cast<double>(sizes[turn]) * (!sums ? share : by->hops() ? 2 * share : 1.0);
+    if (machine.config().data && is_lossy(part)) {
+      result->error = std::max(result->error.value_or(0), numbers(part).error(machine, result_of(part)));
+    }
   }
-  result.kernels = kernels / n;
-  const double share = static_cast<double>(n - 1) / n;
-  const bool sums = part.op == CollectiveOp::kAllReduce;
-  const double whole = static_cast<double>(sizes[turn]) * (!sums ? share : by.hops() ? 2 * share : 1.0);
-  if (result.sent_bytes > 0) result.ratio = whole / result.sent_bytes;
-  if (machine.config().data && is_lossy(part)) {
-    result.error = numbers(part).error(machine, result_of(part));
-  }
+  if (!result) return std::nullopt;
+  result->kernels = kernels / n;
+  if (result->sent_bytes > 0) result->ratio = whole / result->sent_bytes;
   return result;
 }
 
@@ -246,7 +254,7 @@ void Session::finish_turn(Time now) {
   result.multicast = parts.front().communicator->multicast_counters();
   if (result.multicast) result.multicast->add(std::exchange(so_far, *result.multicast), -1);
   result.phases = phases(parts.front());
-  if (compressed(parts.front()) != nullptr) result.compressed = compression_of(parts.front());
+  result.compressed = compression();
   result.traffic = traffic_of(machine).since(traffic_so_far);
   const double seconds = static_cast<double>(result.time.count()) * 1e-12;
   const double n = machine.size();
@@ -300,8 +308,10 @@ Task Session::run(Concurrent& part, int member) {
       traffic_so_far = traffic_of(machine);
       parts_so_far = busy_times(machine);
       compressed_so_far.clear();
-      if (const collectives::CompressedCollectives* by = compressed(parts.front()); by != nullptr) {
-        for (int r = 0; r < machine.size(); ++r) compressed_so_far.emplace_back(by->sent(r), by->kernels(r));
+      for (const Concurrent& each : parts) {
+        auto& of_ranks = compressed_so_far.emplace_back();
+        const collectives::CompressedCollectives* by = compressed(each);
+        for (int r = 0; by != nullptr && r < machine.size(); ++r) of_ranks.emplace_back(by->sent(r), by->kernels(r));
       }
       for (auto& gate : gates) gate->set(i + 1);
     }

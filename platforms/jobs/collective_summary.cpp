@@ -48,6 +48,16 @@ bool can_travel(const compression::CompressionConfig& how, const CollectiveReque
   }
 }
 
+/// Messages that it can take, for an error.
+std::string takes(const compression::CompressionConfig& how) {
+  if (!compression::Blocks::has(how)) return "all_reduce of fp32";
+  const bool hops = compression::Blocks(how, sizeof(float)).hops();
+  const bool exact = compression::compressor_of(how).exact;
+  return std::string(hops ? "all_reduce, " : "all_reduce of fp32, or ") +
+         "reduce_scatter, all_gather, all_gather+reduce_scatter or all_to_all of " +
+         (exact ? "fp32, bf16, fp16 or int32" : "fp32, bf16 or fp16");
+}
+
 /// "ring", or of parts that run beside each other "multicast+ring".
 std::string algorithms_text(const CollectiveResult& result) {
   std::vector<std::string> names;
@@ -107,11 +117,8 @@ std::vector<OptionValue> options_of(const CollectiveRequest& request, const std:
     compression::CompressionConfig how;
     how.method = compression::CompressorName(request.compression);
     if (how.on() && !can_travel(how, request)) {
-      const bool by_blocks = compression::Blocks::has(how);
-      const std::string except =
-          by_blocks ? "all_reduce, reduce_scatter, all_gather and all_to_all of floating point" : "all_reduce of fp32";
-      throw UsageError("--compression: expected none but for " + except + ", got " + std::string(name_of(request.op)) +
-                       " of " + std::string(name_of(request.type)));
+      throw UsageError("--compression: expected of " + request.compression + " " + takes(how) + ", got " +
+                       std::string(name_of(request.op)) + " of " + std::string(name_of(request.type)));
     }
     options.push_back({"collectives.compression.method", request.compression, "--compression"});
   }

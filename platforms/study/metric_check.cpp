@@ -47,7 +47,7 @@ const Names kGraph = {"first_finish_ns", "last_finish_ns",        "finish_ns",  
 const Names kKfac = {
     "step_time_us",     "steps_us",   "steps_shown",       "steps_left_out",   "samples_per_s",
     "breakdown_us",     "factors",    "gradient_messages", "factor_messages",  "communicated_tensors",
-    "delayed_messages", "rest_us",    "density",           "activation_bytes", "allocated_activation_bytes",
+    "delayed_messages", "rest_us",    "sent_share",        "activation_bytes", "allocated_activation_bytes",
     "profile",          "inversions", "inverting_us",      "messages",         "losses",
     "compared"};
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sw/compression/blocks.h"
 
+#include "sw/compression/own_code.h"
+
 namespace weft::compression {
 
 void pass_by_blocks(Plan& plan, std::int64_t element_bytes, const std::function<std::int64_t(std::int64_t)>& bytes,
@@ -26,7 +28,7 @@ void pass_by_blocks(Plan& plan, std::int64_t element_bytes, const std::function<
 bool Blocks::has(const CompressionConfig& config) {
   if (!config.on()) return false;
   const Compressor& compressor = compressor_of(config);
-  return compressor.dense || compressor.plan({.elements = 1}, config).wire == Wire::kHops;
+  return compressor.dense || plan_by(compressor, {.elements = 1}, config).wire == Wire::kHops;
 }
 
 Blocks::Blocks(const CompressionConfig& config, std::int64_t element_bytes)
@@ -37,7 +39,7 @@ Blocks::Blocks(const CompressionConfig& config, std::int64_t element_bytes)
 }
 
 Plan Blocks::plan(std::int64_t elements) const {
-  return compressor_of(config_).plan({.elements = elements, .element_bytes = element_bytes_}, config_);
+  return plan_by(compressor_of(config_), {.elements = elements, .element_bytes = element_bytes_}, config_);
 }
 
 Kernels Blocks::compress(std::int64_t elements) const {

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <utility>
 
-#include "hw/core/config/own_fields.h"
+#include "sw/compression/own_code.h"
 
 namespace weft::compression {
 namespace {
@@ -48,9 +48,8 @@ class ByTensor final : public Codec {
   ByTensor(const Compressor& compressor, const Site& site) : messages_(parts_of(site.message)) {
     std::uint64_t seed = site.seed;
     for (const Message& message : messages_) {
-      plans_.push_back(compressor.plan(message, site.config));
-      codecs_.push_back(
-          made(compressor.make({message, site.config, seed++, site.rank}), "compression.method", compressor.name));
+      plans_.push_back(plan_by(compressor, message, site.config));
+      codecs_.push_back(codec_by(compressor, {message, site.config, seed++, site.rank}));
     }
     rounds_ = most_rounds(plans_);
   }
@@ -120,8 +119,8 @@ class ByTensor final : public Codec {
 Plan plan_by_tensor(const Compressor& compressor, const Message& message, const CompressionConfig& config) {
   const std::vector<Message> parts = parts_of(message);
   std::vector<Plan> plans;
-  for (const Message& part : parts) plans.push_back(compressor.plan(part, config));
-  if (plans.empty() || plans.front().wire == Wire::kHops) return compressor.plan(message, config);
+  for (const Message& part : parts) plans.push_back(plan_by(compressor, part, config));
+  if (plans.empty() || plans.front().wire == Wire::kHops) return plan_by(compressor, message, config);
   Plan all = {.wire = plans.front().wire, .varies = plans.front().varies, .unit = plans.front().unit, .after = {}};
   all.rounds.resize(most_rounds(plans));
   for (const Plan& plan : plans) {
@@ -147,8 +146,8 @@ Plan plan_by_tensor(const Compressor& compressor, const Message& message, const 
 
 std::unique_ptr<Codec> codec_by_tensor(const Compressor& compressor, const Site& site) {
   const std::vector<Message> parts = parts_of(site.message);
-  if (parts.empty() || compressor.plan(parts.front(), site.config).wire == Wire::kHops) {
-    return made(compressor.make(site), "compression.method", compressor.name);
+  if (parts.empty() || plan_by(compressor, parts.front(), site.config).wire == Wire::kHops) {
+    return codec_by(compressor, site);
   }
   return std::make_unique<ByTensor>(compressor, site);
 }

@@ -4,12 +4,12 @@
 #include <string>
 #include <utility>
 
-#include "hw/core/config/own_fields.h"
 #include "hw/core/config/provide_beside.h"
 #include "hw/core/number_text.h"
 #include "sw/compression/blocks.h"
 #include "sw/compression/by_tensor.h"
 #include "sw/compression/compressor.h"
+#include "sw/compression/own_code.h"
 
 namespace weft::compression {
 
@@ -90,7 +90,7 @@ std::vector<Unfollowed> unfollowed(const CompressionConfig& config, const std::s
   add(compressor != nullptr && compressor->follows_ratio, "ratio", method);
   add(compressor != nullptr && compressor->follows_stages, "stages", "no threshold is estimated");
   add(compressor != nullptr && compressor->follows_error_feedback, "error_feedback", method);
-  const bool hops = compressor != nullptr && compressor->plan({.elements = 1}, config).wire == Wire::kHops;
+  const bool hops = compressor != nullptr && plan_by(*compressor, {.elements = 1}, config).wire == Wire::kHops;
   for (const char* field : {"by_tensor", "kernels"}) add(compressor != nullptr && !hops, field, method);
   for (const Section& section : config.own) add(section.name == config.method.text(), section.key.c_str(), method);
   return fields;
@@ -139,13 +139,13 @@ std::vector<Unfollowed> unfollowed(const MessageCompression& config, const std::
 Plan plan_of(const Message& message, const CompressionConfig& config) {
   const Compressor& compressor = compressor_of(config);
   if (config.by_tensor && !message.tensors.empty()) return plan_by_tensor(compressor, message, config);
-  return compressor.plan(message, config);
+  return plan_by(compressor, message, config);
 }
 
 std::unique_ptr<Codec> codec_of(const Site& site) {
   const Compressor& compressor = compressor_of(site.config);
   if (site.config.by_tensor && !site.message.tensors.empty()) return codec_by_tensor(compressor, site);
-  return made(compressor.make(site), "compression.method", compressor.name);
+  return codec_by(compressor, site);
 }
 
 void leave(const Codec& codec, std::span<const std::byte> message, std::span<float> values) {

@@ -79,6 +79,11 @@ Codec::Sent PairsCodec::compress(std::span<const float> values, std::size_t /*ro
                            std::to_string(values.size()) + " elements, of which " + std::to_string(most_) +
                            " are sent");
   }
+  for (std::size_t i = 1; i < chosen.size(); ++i) {
+    if (chosen[i] > chosen[i - 1]) continue;
+    throw std::logic_error("a compressor has chosen position " + std::to_string(chosen[i]) + " behind " +
+                           std::to_string(chosen[i - 1]) + ": expected ascending ones");
+  }
   Sent sent(sizeof(Pair) * chosen.size());
   for (std::size_t i = 0; i < chosen.size(); ++i) {
     const Pair pair{chosen[i], values[chosen[i]]};

@@ -3,8 +3,10 @@
 #include <stdexcept>
 #include <utility>
 
+#include "hw/core/config/blame.h"
 #include "hw/core/config/own_fields.h"
 #include "sw/optimizers/optimizer.h"
+#include "sw/optimizers/own_code.h"
 
 namespace weft::optimizers {
 
@@ -53,7 +55,9 @@ const Names& registered(const Method* /*kind*/) {
 
 std::shared_ptr<const Optimizer> optimizer_of(const Choice& choice) {
   const Method& method = known_methods().at(choice.name.text(), "workload.optimizer");
-  return method.make(choice.own.of(choice.name.text()));
+  return checked(method.name, made(blaming([&] { return "optimizer " + method.name; },
+                                           [&] { return method.make(choice.own.of(choice.name.text())); }),
+                                   "workload.optimizer", method.name));
 }
 
 namespace {

@@ -71,6 +71,18 @@ void make_busiest(const optimizers::Optimizer& optimizer, optimizers::Problem& p
   place = found;
 }
 
+/// What the rank that keeps most of all keeps: each has memory for as much.
+optimizers::Kept fullest(const optimizers::Optimizer& optimizer, optimizers::Problem problem) {
+  optimizers::Holding& holding = problem.holdings.front();
+  optimizers::Kept most = optimizer.kept(problem);
+  if (holding.sharing != optimizers::Sharing::kWhole) return most;
+  for (holding.place = 0; holding.place < holding.ranks; ++holding.place) {
+    optimizers::Kept kept = optimizer.kept(problem);
+    if (kept.state_bytes() > most.state_bytes()) most = std::move(kept);
+  }
+  return most;
+}
+
 void append(std::vector<PlannedKernel>& to, const std::vector<models::Kernel>& kernels,
             const accelerator::ComputeConfig& compute) {
   for (const models::Kernel& kernel : kernels) to.push_back({kernel.name.data(), kernel_work(compute, kernel)});
@@ -131,7 +143,7 @@ void FsdpPlan::plan_updates(const FsdpConfig& config, const accelerator::Compute
                               config.sequences * config.sequence};
   optimizer->check(problem);
   make_busiest(*optimizer, problem);
-  kept = optimizer->kept(problem);
+  kept = fullest(*optimizer, problem);
   streamed_bytes = optimizer->streamed_bytes();
   const std::int64_t period = std::min<std::int64_t>(optimizer->period(), config.steps);
   std::vector<std::int64_t> planned;  // steps

@@ -78,9 +78,10 @@ class EdgeJob final : public Job {
     if (result.ends.empty()) return {};
     return Time(result.ends.back().count() / static_cast<std::int64_t>(result.ends.size()));
   }
-  [[nodiscard]] static double saved(const EdgeResult& result) {
+  [[nodiscard]] double saved(const EdgeResult& result) const {
     const Time equal = mean_of(result.equal);
-    return equal > Time() ? 100 * (1 - to_seconds(round_of(result)) / to_seconds(equal)) : 0;
+    if (equal == Time() || config_.allocation == schedules::EdgeAllocation::kEqual) return 0;
+    return 100 * (1 - to_seconds(round_of(result)) / to_seconds(equal));
   }
 
   EdgeConfig config_;

@@ -21,16 +21,6 @@ using schedules::GraphSampling;
 using schedules::SamplingConfig;
 using schedules::SamplingResult;
 
-/// Of an epoch: batches that are not simulated take what the second half of the others takes.
-Time epoch_time(const SamplingResult& result, std::int64_t batches) {
-  const auto simulated = static_cast<std::int64_t>(result.ends.size());
-  if (simulated == 0) return {};
-  const std::int64_t half = simulated / 2;
-  const Time middle = half == 0 ? Time() : result.ends[static_cast<std::size_t>(half - 1)];
-  const Time each = Time((result.ends.back() - middle).count() / (simulated - half));
-  return result.ends.back() + Time(each.count() * std::max<std::int64_t>(0, batches - simulated));
-}
-
 class GraphSamplingJob final : public Job {
  public:
   explicit GraphSamplingJob(const SamplingConfig& config) : config_(config) {}
@@ -94,9 +84,6 @@ std::vector<IdleFields> GraphSamplingJob::idle() const {
   if (config_.slicer == schedules::Slicer::kSamplers) {
     idle.push_back({"workload.slicing_threads", {}, "workload.slicer is samplers", false, {}});
   }
-  if (config_.batches != 0) {
-    idle.push_back({"workload.graph.training", {}, "workload.batches says how many there are", false, {}});
-  }
   return idle;
 }
 
@@ -106,7 +93,7 @@ ordered_json GraphSamplingJob::summary() const {
   for (const schedules::Hop& hop : sampling_->hops()) {
     hops.push_back({{"targets", hop.targets}, {"edges", hop.edges}, {"nodes", hop.sources}});
   }
-  return {{"epoch_us", to_us(epoch_time(result, sampling_->epoch()))},
+  return {{"epoch_us", result.epoch ? ordered_json(to_us(*result.epoch)) : ordered_json(nullptr)},
           {"epoch_batches", sampling_->epoch()},
           {"batches", sampling_->batches()},
           {"batch_ends_us", to_us(result.ends)},
@@ -135,8 +122,13 @@ std::string GraphSamplingJob::text() const {
     row(what, fmt::format("{:>10}  {:5.1f} %", short_time(time),
                           all > Time() ? 100 * to_seconds(time) / to_seconds(all) : 0));
   };
-  row("epoch",
-      fmt::format("{:>10}  {} batches", short_time(epoch_time(result, sampling_->epoch())), sampling_->epoch()));
+  if (result.epoch) {
+    row("epoch", fmt::format("{:>10}  {} batches", short_time(*result.epoch), sampling_->epoch()));
+  } else {
+    row("epoch", fmt::format("{:>10}  {} of its {} batches have no stretch at a steady rate; workload.batches=0 "
+                             "simulates them all",
+                             "unknown", sampling_->batches(), sampling_->epoch()));
+  }
   row(fmt::format("{} batches", sampling_->batches()), fmt::format("{:>10}", short_time(all)));
   part("  train", result.train);
   part("  sampling and slicing", result.sampling);

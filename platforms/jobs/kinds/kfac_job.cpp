@@ -299,7 +299,7 @@ ordered_json KfacJob::summary() const {
           {"communicated_tensors", result.inverse_messages},
           {"delayed_messages", result.delayed_messages},
           {"rest_us", to_us(result.rest)},
-          {"density", config_.compression.on() ? ordered_json(result.density) : ordered_json(nullptr)},
+          {"sent_share", config_.compression.on() ? ordered_json(result.sent_share) : ordered_json(nullptr)},
           {"activation_bytes", result.activation_bytes},
           {"allocated_activation_bytes", result.allocated_activation_bytes},
           {"profile", kfac_profile(result, kfac_->plan().network())},
@@ -340,7 +340,7 @@ std::string KfacJob::text() const {
   if (kfac_->plan().trainer().averagings() > 0)
     text += fmt::format("messages of weights     {:>10}\n", result.delayed_messages);
   if (config_.compression.on()) {
-    text += fmt::format("sent of gradients       {:>10.3g} %\n", 100 * result.density);
+    text += fmt::format("sent of gradients       {:>10.3g} %  of the bytes of the messages\n", 100 * result.sent_share);
   }
   if (config_.activations.on()) {
     text += fmt::format("activations             {:>10}, of {} without compression\n",

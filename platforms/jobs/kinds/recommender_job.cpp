@@ -62,7 +62,7 @@ class RecommenderJob final : public Job {
         {"steps_us", to_us(result.steps)},
         {"samples_per_s", samples() / to_seconds(result.step_time)},
         {"breakdown_us", {{"exchanges", to_us(result.exchanging)}, {"gradients", to_us(result.waiting_gradients)}}},
-        {"exchange_bytes", recommender_->shape().exchange_bytes()},
+        {"exchange_bytes", exchange_bytes()},
         {"gradient_bytes", recommender_->gradient_bytes()}};
     const bool real = result.wrong >= 0;
     json["losses"] = real ? ordered_json(result.losses) : ordered_json(nullptr);
@@ -81,7 +81,7 @@ class RecommenderJob final : public Job {
     row("  AllToAlls", short_time(result.exchanging));
     row("  wait for gradients", short_time(result.waiting_gradients));
     row("samples/s", fmt::format("{:.4g}", samples() / to_seconds(result.step_time)));
-    row("AllToAll of a rank", short_bytes(static_cast<double>(recommender_->shape().exchange_bytes())));
+    row("AllToAll of a rank", short_bytes(static_cast<double>(exchange_bytes())));
     row("gradients of a rank", short_bytes(static_cast<double>(recommender_->gradient_bytes())));
     if (result.wrong < 0) return text;
     row("loss before step 1", fmt::format("{:.4g}", result.losses.front()));
@@ -93,6 +93,10 @@ class RecommenderJob final : public Job {
 
  private:
   [[nodiscard]] double samples() const { return static_cast<double>(config_.batch) * share_->size(); }
+  /// Of an AllToAll's buffer; one rank sends nothing.
+  [[nodiscard]] std::uint64_t exchange_bytes() const {
+    return share_->size() > 1 ? recommender_->shape().exchange_bytes() : 0;
+  }
   /// After the run; a comparison takes a while.
   [[nodiscard]] const RecommenderResult& results() const {
     if (!result_) result_ = recommender_->result();

@@ -70,7 +70,6 @@ Task send_compressed(Communicator& group, CompressedEnd& end, const CompressedMe
     }
   }
   end.sent += own;
-  end.units += own / plan.unit;
   if (round == 0) end.dense += static_cast<std::uint64_t>(message.message.elements);
   if (most == 0) co_return;
   if (plan.wire == Wire::kSummed) {

@@ -40,7 +40,6 @@ struct CompressedEnd {
   int member = 0;
   firmware::CompletionQueue* placed = nullptr;  ///< what varies is in place: see make_end()
   std::uint64_t sent = 0;                       ///< bytes of its own, so far
-  std::uint64_t units = 0;                      ///< the same in units
   std::uint64_t dense = 0;                      ///< elements of the messages
 
   [[nodiscard]] static CompressedEnd make(firmware::Rank& rank, int member, bool varies);

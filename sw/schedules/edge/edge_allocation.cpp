@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <numeric>
+#include <utility>
 
 namespace weft::schedules {
 
@@ -72,20 +74,23 @@ double edge_time(const EdgeWorker& worker, const EdgeShare& share) {
   return static_cast<double>(share.parameters) * (of_radio(worker) / share.bandwidth_hz + worker.compute_s);
 }
 
-std::vector<EdgeShare> allocate_edge(EdgeAllocation how, std::int64_t parameters, double bandwidth_hz,
-                                     const std::vector<EdgeWorker>& workers) {
-  const auto count = static_cast<double>(workers.size());
+namespace {
+
+std::vector<EdgeShare> parts_of_round(EdgeAllocation how, std::int64_t parameters, double bandwidth_hz,
+                                      const std::vector<EdgeWorker>& workers) {
+  const auto count = static_cast<std::int64_t>(workers.size());
   const auto all = static_cast<double>(parameters);
   const bool computes =
       std::all_of(workers.begin(), workers.end(), [](const EdgeWorker& worker) { return worker.compute_s > 0; });
-  std::vector<double> bands(workers.size(), bandwidth_hz / count);
+  std::vector<double> bands(workers.size(), bandwidth_hz / static_cast<double>(count));
   if (how == EdgeAllocation::kJoint) {
     bands = computes ? joint_bands(bandwidth_hz, workers) : best_alone(bandwidth_hz, workers);
   } else if (how == EdgeAllocation::kBandwidth) {
-    bands = bands_for_equal_blocks(all / count, bandwidth_hz, workers);
+    bands = bands_for_equal_blocks(all / static_cast<double>(count), bandwidth_hz, workers);
   }
+  const bool equal_blocks = how != EdgeAllocation::kJoint && how != EdgeAllocation::kParameters;
   std::vector<double> blocks(workers.size(), 1);
-  if (how == EdgeAllocation::kJoint || how == EdgeAllocation::kParameters) {
+  if (!equal_blocks) {
     for (std::size_t i = 0; i < workers.size(); ++i) {
       blocks[i] = bands[i] > 0 ? 1 / (of_radio(workers[i]) / bands[i] + workers[i].compute_s) : 0;
     }
@@ -97,10 +102,42 @@ std::vector<EdgeShare> allocate_edge(EdgeAllocation how, std::int64_t parameters
     shares.push_back({static_cast<std::int64_t>(all * blocks[i] / sum), bands[i]});
     left -= shares.back().parameters;
   }
-  const auto largest = std::max_element(
-      shares.begin(), shares.end(), [](const EdgeShare& a, const EdgeShare& b) { return a.parameters < b.parameters; });
-  largest->parameters += left;
+  // Fewer than workers are left over: each goes to the worker that is done with it first.
+  for (; left > 0; --left) {
+    std::size_t first = 0;
+    double earliest = std::numeric_limits<double>::infinity();
+    for (std::size_t i = 0; i < workers.size(); ++i) {
+      if (bands[i] <= 0 || (equal_blocks && shares[i].parameters * count > parameters)) continue;
+      const double time = edge_time(workers[i], {shares[i].parameters + 1, bands[i]});
+      if (time >= earliest) continue;
+      earliest = time;
+      first = i;
+    }
+    ++shares[first].parameters;
+  }
   return shares;
+}
+
+}  // namespace
+
+std::vector<EdgeShare> allocate_edge(EdgeAllocation how, std::int64_t parameters, double bandwidth_hz,
+                                     const std::vector<EdgeWorker>& workers) {
+  const auto time = [&](const std::vector<EdgeShare>& shares) {
+    double slowest = 0;
+    for (std::size_t i = 0; i < shares.size(); ++i) slowest = std::max(slowest, edge_time(workers[i], shares[i]));
+    return slowest;
+  };
+  std::vector<EdgeShare> best = parts_of_round(how, parameters, bandwidth_hz, workers);
+  const bool has_blocks = how == EdgeAllocation::kJoint || how == EdgeAllocation::kParameters;
+  const bool has_bands = how == EdgeAllocation::kJoint || how == EdgeAllocation::kBandwidth;
+  for (const auto& [other, is_its_choice] :
+       {std::pair{EdgeAllocation::kParameters, has_blocks}, std::pair{EdgeAllocation::kBandwidth, has_bands},
+        std::pair{EdgeAllocation::kEqual, true}}) {
+    if (!is_its_choice) continue;
+    std::vector<EdgeShare> shares = parts_of_round(other, parameters, bandwidth_hz, workers);
+    if (time(shares) < time(best)) best = std::move(shares);
+  }
+  return best;
 }
 
 }  // namespace weft::schedules

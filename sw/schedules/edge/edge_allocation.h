@@ -38,10 +38,10 @@ struct EdgeConfig {
     visit("mean_snr", mean_snr, "Mean ratio of signal to noise at a worker, in dB", Range{-20, 60});
     visit("shadowing", shadowing,
           "Standard deviation of that ratio over workers and rounds, in dB; each round draws anew", Range{0, 20});
-    visit("compute", compute, "Time that the fastest worker computes for a parameter of its block",
+    visit("compute", compute, "Shortest time that a worker computes for a parameter of its block",
           Range{0, 1'000'000'000'000});
-    visit("compute_spread", compute_spread, "How many times as long the slowest takes; others are drawn between",
-          Range{1, 1000});
+    visit("compute_spread", compute_spread,
+          "How many times as long the longest is; each worker's time is drawn evenly between both", Range{1, 1000});
     visit(
         "allocation", allocation,
         "Which of block sizes and bandwidths are chosen for the shortest round: neither (equal), one, or both (joint)");
@@ -70,8 +70,9 @@ struct EdgeShare {
 /// parameter. In the time T it can do T / (a / B + c), which is concave in B: the sum over workers is largest where all
 /// gain as much by another Hz, B = (sqrt(a / lambda) - a) / c or nothing, and lambda follows from the sum of the bands
 /// by bisection. Blocks are then in proportion to B / (a + c B), and all workers end at once. With bands alone to be
-/// chosen for equal blocks, all end at once with B = a x / (T - c x). Blocks are whole numbers, what is left over is
-/// the largest's.
+/// chosen for equal blocks, all end at once with B = a x / (T - c x). Blocks are whole numbers; each parameter that is
+/// left over is the worker's that is done with it first. Where parameters are so few that whole blocks make a simpler
+/// way the faster one, such as equal blocks and bands, that is taken.
 [[nodiscard]] std::vector<EdgeShare> allocate_edge(EdgeAllocation how, std::int64_t parameters, double bandwidth_hz,
                                                    const std::vector<EdgeWorker>& workers);
 /// Seconds of a worker's part.

@@ -63,10 +63,6 @@ EdgeLearning::EdgeLearning(std::vector<Rank*> ranks, const EdgeConfig& config, s
     : ranks_(std::move(ranks)), config_(config) {
   if (ranks_.size() < 2) throw ConfigError("accelerators", "expected a server and at least one worker, got 1");
   const std::size_t count = ranks_.size() - 1;
-  if (config.parameters < static_cast<std::int64_t>(count)) {
-    throw ConfigError("workload.parameters", "expected at least one for each of " + std::to_string(count) +
-                                                 " workers, got " + std::to_string(config.parameters));
-  }
   Random channels(static_cast<std::uint64_t>(seed), "channels of edge learning");
   Random speeds(static_cast<std::uint64_t>(seed), "workers of edge learning");
   std::vector<double> compute;

@@ -69,9 +69,9 @@ struct KfacResult {
   Time profile_time;  ///< from its start until the first rank begins the first step
   Time rest;          ///< from the last step's end until all of it is learnt (Trainer::rest)
   bool has_rest = false;
-  /// Of compressed gradients: pairs, values or words of 4 bytes sent, by the elements that there are; without data the
-  /// target.
-  double density = 0;
+  /// Bytes of compressed messages of gradients, indices and all, by those of the same messages uncompressed; without
+  /// data what is aimed at. How often the collective of a compressor sends each is not in it.
+  double sent_share = 0;
   std::uint64_t compressed_bytes = 0;            ///< of all ranks and steps that are simulated
   std::uint64_t uncompressed_bytes = 0;          ///< of the same messages
   std::uint64_t activation_bytes = 0;            ///< of a rank's batch

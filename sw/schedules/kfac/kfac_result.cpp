@@ -133,7 +133,6 @@ KfacResult Kfac::result() const {
   constexpr auto kSending = static_cast<std::size_t>(KfacPart::kInverseComm);
   Time longest;
   result.profile_time = members_.front()->began;
-  std::uint64_t units = 0;
   std::uint64_t dense = 0;
   for (const auto& member : members_) {
     for (std::size_t p = 0; p < kKfacParts; ++p) result.parts[p] += member->kept[p];
@@ -142,13 +141,14 @@ KfacResult Kfac::result() const {
     result.profile_time = std::min(result.profile_time, member->began);
     if (ended == config_.steps) result.rest = std::max(result.rest, member->rest_end - previous);
     if (!member->compressed) continue;
-    units += member->compressed->units;
     result.compressed_bytes += member->compressed->sent;
     dense += member->compressed->dense;
   }
   result.profile_time -= started_;
-  if (dense > 0) result.density = static_cast<double>(units) / static_cast<double>(dense);
   result.uncompressed_bytes = kKfacElement * dense;
+  if (dense > 0) {
+    result.sent_share = static_cast<double>(result.compressed_bytes) / static_cast<double>(result.uncompressed_bytes);
+  }
   for (Time& part : result.parts) {
     part = part / (ranks * shown);
     result.measured += part;

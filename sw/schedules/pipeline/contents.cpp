@@ -7,6 +7,7 @@
 #include "sw/collectives/pattern.h"
 #include "sw/firmware/contents.h"
 #include "sw/kfac/arithmetic.h"
+#include "sw/schedules/finite_loss.h"
 
 namespace weft::schedules {
 namespace {
@@ -92,6 +93,7 @@ class Training final : public PipelineContents {
     store_kept(s, m, kept);
     if (s == plan_.hops.size()) {
       losses_[static_cast<std::size_t>(step)] += loss(kept.back(), m);
+      expect_finite_loss(losses_, static_cast<std::size_t>(step), plan_.config.rate);
       return;
     }
     const std::vector<std::byte> sent = packed(plan_.hops[s], kept.back());
@@ -124,7 +126,10 @@ class Training final : public PipelineContents {
     std::int64_t wrong = 0;
     for (std::size_t s = 0; s < right.size(); ++s) {
       const Floats found = load_from(rank(s), weights_at(s), parameters(s));
-      for (std::size_t i = 0; i < found.size(); ++i) wrong += found[i] == right[s][i] ? 0 : 1;
+      for (std::size_t i = 0; i < found.size(); ++i) {
+        const bool diverged = std::isnan(found[i]) && std::isnan(right[s][i]);
+        wrong += found[i] == right[s][i] || diverged ? 0 : 1;
+      }
     }
     return wrong;
   }

@@ -7,6 +7,7 @@
 
 #include "sw/collectives/compressed/collectives.h"
 #include "sw/firmware/contents.h"
+#include "sw/schedules/finite_loss.h"
 #include "sw/schedules/kernel_work.h"
 #include "sw/schedules/step_ends.h"
 
@@ -261,6 +262,7 @@ void Recommender::pass_all(Member& member, int step) {
   const Numbers weights = firmware::load_from(*member.rank, member.weights, shape_.parameters);
   const DlrmPass pass = pass_through(shape_, weights, member.dense, restored(shape_, came), member.targets);
   losses_[static_cast<std::size_t>(step)] += pass.loss;
+  expect_finite_loss(losses_, static_cast<std::size_t>(step), shape_.config.rate);
   store_to(*member.rank, member.gradients, pass.weight_gradients);
   const std::vector<std::byte> sent = exchanged(shape_, pass.vector_gradients);
   member.rank->store->write(member.gradients_sent, sent.data(), sent.size());
@@ -296,8 +298,13 @@ std::uint64_t Recommender::gradient_bytes() const {
   const auto bytes = static_cast<std::uint64_t>(shape_.parameters * kFloats);
   const collectives::CompressedCollectives* compressed =
       sums_->compressed(dimensions::Operation::kAllReduce, kPerceptronGradients, bytes);
+  if (ranks_.size() == 1) return 0;
   if (compressed == nullptr) return bytes;
-  return compressed->sent(0) / losses_.size();
+  const std::uint64_t sent = compressed->sent(0) / losses_.size();
+  if (!compressed->hops()) return sent;
+  // Of hops, each with a part of the message: the message as they have it on the mean.
+  const std::uint64_t ranks = ranks_.size();
+  return sent * ranks / (2 * (ranks - 1));
 }
 
 /// Elements of weights and tables that are not those of the same training without a machine, but for the order in which
@@ -306,6 +313,7 @@ std::int64_t Recommender::wrong() const {
   std::int64_t wrong = 0;
   const auto compare = [&wrong](const Numbers& found, const Numbers& right, double tolerance) {
     for (std::size_t i = 0; i < found.size(); ++i) {
+      if (!std::isfinite(found[i]) && !std::isfinite(right[i])) continue;  // the last update has diverged in both
       wrong += std::abs(double{found[i]} - double{right[i]}) <= tolerance * (1 + std::abs(double{right[i]})) ? 0 : 1;
     }
   };

@@ -48,7 +48,8 @@ class Recommender {
   [[nodiscard]] const DlrmShape& shape() const { return shape_; }
   /// All kernels of a step.
   [[nodiscard]] std::vector<const StageKernels*> kernels() const { return {&first_, &second_, &third_, &update_}; }
-  /// Bytes that a rank sends of its gradients, by the latest AllReduce; all of them where nothing is compressed.
+  /// Of a rank's message of gradients, as it travels: all of it where nothing is compressed, and of a compressor by
+  /// hops the mean over these. 0 with one rank, which sends none.
   [[nodiscard]] std::uint64_t gradient_bytes() const;
   [[nodiscard]] std::string remark() const { return exchanges_->remark(); }
 

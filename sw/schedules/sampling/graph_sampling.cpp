@@ -9,6 +9,7 @@
 #include "sw/collectives/reference.h"
 #include "sw/schedules/collective_kernel.h"
 #include "sw/schedules/kernel_work.h"
+#include "sw/schedules/sampling/epoch_time.h"
 #include "sw/schedules/sampling/host_memory.h"
 #include "sw/schedules/step_ends.h"
 
@@ -90,6 +91,7 @@ struct GraphSampling::Member {
   std::uint64_t sums = 0;
   std::vector<Span> copies;
   std::vector<Span> trained;
+  std::vector<Time> begins;  ///< when a sampler began a batch
   std::vector<Time> ends;
   Time sampling;
   Time slicing;
@@ -115,7 +117,8 @@ struct GraphSampling::Member {
         copied(*its_rank.processor, "a batch to be copied"),
         computed(*its_rank.processor, "the end of a batch"),
         copies(batches),
-        trained(batches) {}
+        trained(batches),
+        begins(batches) {}
 
   void draw(int row, const char* what, Time began) const {
     if (probe != nullptr) probe->slice(row, {.what = what, .from = began, .to = rank.processor->now()});
@@ -136,9 +139,13 @@ GraphSampling::GraphSampling(std::vector<Rank*> ranks, const SamplingConfig& con
   if (ranks_.front()->processor->config().access_cycles == 0) {
     throw ConfigError("firmware.access_cycles", "expected what a sampler waits for an access to memory, got 0");
   }
+  if (config.graph.training > config.graph.nodes) {
+    throw ConfigError("workload.graph.training", "expected at most the graph's " + std::to_string(config.graph.nodes) +
+                                                     " nodes, got " + std::to_string(config.graph.training));
+  }
   hops_ = expected_hops(config.graph, config.batch, config.fan_outs);
   kernels_ = sage_kernels(compute, config, hops_);
-  batches_ = config.batches == 0 ? epoch() : config.batches;
+  batches_ = config.batches == 0 ? epoch() : std::min<std::int64_t>(config.batches, epoch());
   copies_ = static_cast<std::uint64_t>(config.copies_ahead) + 1;
   // The main thread slices one while others are copied.
   slots_ = config.slicer == Slicer::kMain ? copies_ + 1 : static_cast<std::uint64_t>(config.sampled_ahead());
@@ -236,6 +243,7 @@ Task GraphSampling::sample(Member& member, int thread) {
     const std::uint64_t batch = member.next++;
     if (batch >= ahead) co_await (slices ? member.copied : member.taken).reach(batch - ahead + 1);
     const Time began = processor.now();
+    member.begins[batch] = began - started_;
     for (const Hop& hop : hops_) {
       processor.work(work_of(hop, config_.sampler));
       co_await processor.delay(kLetGo);
@@ -419,7 +427,9 @@ SamplingResult GraphSampling::result() const {
   result.of_first = members_.front()->tally;
   if (members_.front()->rank.store != nullptr) result.wrong = 0;
   const auto ranks = static_cast<std::int64_t>(members_.size());
+  std::vector<Time> begins(static_cast<std::size_t>(batches_));
   for (const auto& member : members_) {
+    std::ranges::transform(begins, member->begins, begins.begin(), [](Time a, Time b) { return std::max(a, b); });
     Time before = started_;
     const std::size_t ended = member->ends.size();
     for (std::size_t batch = 0; batch < ended; ++batch) {
@@ -439,6 +449,11 @@ SamplingResult GraphSampling::result() const {
   const auto mean = [](Time& sum, std::int64_t of) { sum = Time(sum.count() / std::max<std::int64_t>(1, of)); };
   for (Time* part : {&result.train, &result.transfer, &result.sampling}) mean(*part, ranks);
   for (Time* part : {&result.sampler, &result.slicing, &result.copy}) mean(*part, ranks * batches_);
+  if (!result.ends.empty()) {
+    std::ranges::sort(begins);
+    const auto at_once = static_cast<std::size_t>(std::min(config_.samplers, config_.sampled_ahead()));
+    result.epoch = epoch_time(begins, result.ends, at_once, epoch());
+  }
   return result;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,6 +29,7 @@ struct SamplingResult {
   std::int64_t wrong = -1;         ///< bytes and elements that differ from what they should be; -1: data is off
   collectives::CollectiveTally of_first;
   std::uint64_t pinned_bytes = 0;  ///< of one rank, in its host's memory
+  std::optional<Time> epoch;       ///< none if the batches have no steady stretch
 };
 
 /// What lies in an accelerator's memory, by name, in bytes.

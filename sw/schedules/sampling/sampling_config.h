@@ -25,7 +25,7 @@ struct SampledGraph {
     visit("nodes", nodes, "Nodes of the graph", Range{2, 1'000'000'000'000});
     visit("edges", edges, "Entries of all lists of neighbours; an edge in both directions counts twice",
           Range{1, 100'000'000'000'000});
-    visit("training", training, "Nodes that an epoch trains on", Range{1, 1'000'000'000'000});
+    visit("training", training, "Nodes that an epoch trains on, at most all", Range{1, 1'000'000'000'000});
     visit("spread", spread, "Variance of the logarithm of a node's number of neighbours, which is taken as log-normal",
           Range{0, 10});
     visit("features", features, "Features of a node, in 16 bits", Range{1, 1 << 20});
@@ -51,7 +51,7 @@ struct SamplingConfig {
   int batch = 1024;
   std::vector<int> fan_outs = {15, 10, 5};
   int hidden = 256;
-  int batches = 40;
+  int batches = 0;
   Sampler sampler = Sampler::kSalient;
   int samplers = 20;
   int queue = 0;
@@ -72,7 +72,9 @@ struct SamplingConfig {
     visit("fan_outs", fan_outs,
           "Neighbours that are drawn of a node, by hop from the training nodes on; as many layers", Range{1, 1 << 20});
     visit("hidden", hidden, "Width of the layers of GraphSAGE but for the last", Range{1, 1 << 16});
-    visit("batches", batches, "Batches that are simulated, on each accelerator; 0: those of an epoch",
+    visit("batches", batches,
+          "Batches that are simulated, on each accelerator, at most those of an epoch; 0: all of them. The time of an "
+          "epoch is worked out from fewer if they have a stretch at a steady rate",
           Range{0, 1'000'000});
     visit("sampler", sampler, "Data structures of the samplers: PyG's nested maps, or SALIENT's flat one");
     visit("samplers", samplers, "Sampler threads or processes of each accelerator", Range{1, 1024});

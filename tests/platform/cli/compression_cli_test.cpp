@@ -275,17 +275,36 @@ TEST_F(CompressionCli, WhatCompressesNothingIsNamed) {
   EXPECT_EQ(unread["without_effect"][0]["because"], "collectives.compression.gradients.method is same");
 }
 
+// Two collectives at once: what both send and compute.
+TEST_F(CompressionCli, BothPartsOfATableAreCounted) {
+  const auto compressed = [this](const std::string& op) {
+    return weft_json("collective ../small.json --bytes 256KiB --compression qsgd --no-warmup --algorithm nccl --op " +
+                     op)["rows"][0]["compression"];
+  };
+  const json both = compressed("all_gather+reduce_scatter");
+  const json gather = compressed("all_gather");
+  const json scatter = compressed("reduce_scatter");
+  EXPECT_EQ(both["sent_bytes"].get<double>(), gather["sent_bytes"].get<double>() + scatter["sent_bytes"].get<double>());
+  EXPECT_NEAR(both["ratio"].get<double>(), gather["ratio"].get<double>(), 1e-3);
+  EXPECT_GE(both["kernels_us"].get<double>(),
+            gather["kernels_us"].get<double>() + scatter["kernels_us"].get<double>() - 0.01);
+}
+
 TEST_F(CompressionCli, MistakesAreNamed) {
   for (const BadInput& bad : std::vector<BadInput>{
            {"unknown", "collective ../small.json --op all_reduce --compression topk", {"--compression", "top-k"}},
            {"a broadcast",
             "collective ../small.json --op broadcast --compression lossless",
-            {"--compression: expected none but for all_reduce, reduce_scatter, all_gather and all_to_all of floating "
-             "point, got broadcast of fp32"}},
+            {"--compression: expected of lossless all_reduce, reduce_scatter, all_gather, all_gather+reduce_scatter or "
+             "all_to_all of fp32, bf16, fp16 or int32, got broadcast of fp32"}},
+           {"a quantiser's sum",
+            "collective ../small.json --op all_reduce --type bf16 --compression qsgd",
+            {"--compression: expected of qsgd all_reduce of fp32, or reduce_scatter, all_gather, "
+             "all_gather+reduce_scatter or all_to_all of fp32, bf16 or fp16, got all_reduce of bf16"}},
            {"integers with a loss",
             "collective ../small.json --op all_gather --type int32 --compression fixed-rate",
-            {"--compression: expected none but for all_reduce, reduce_scatter, all_gather and all_to_all of floating "
-             "point, got all_gather of int32"}},
+            {"--compression: expected of fixed-rate all_reduce, reduce_scatter, all_gather, "
+             "all_gather+reduce_scatter or all_to_all of fp32, bf16 or fp16, got all_gather of int32"}},
            {"scope of sends",
             "run ../small.json --set collectives.compression.pipeline.method=top-k",
             {"collectives.compression.pipeline.method: expected one of same, none, qsgd, terngrad, fixed-rate, "
@@ -303,10 +322,10 @@ TEST_F(CompressionCli, MistakesAreNamed) {
             {"collectives.compression.parameters.method: expected none or lossless with data on"}},
            {"another operation",
             "collective ../small.json --op all_gather --compression top-k",
-            {"--compression: expected none but for all_reduce of fp32, got all_gather of fp32"}},
+            {"--compression: expected of top-k all_reduce of fp32, got all_gather of fp32"}},
            {"another type",
             "collective ../small.json --op all_reduce --type bf16 --compression top-k",
-            {"--compression: expected none but for all_reduce of fp32, got all_reduce of bf16"}},
+            {"--compression: expected of top-k all_reduce of fp32, got all_reduce of bf16"}},
            {"ratio",
             "collective ../small.json --op all_reduce --compression top-k --set collectives.compression.ratio=2",
             {"collectives.compression.ratio: expected more than 0 and at most 1, got 2"}},

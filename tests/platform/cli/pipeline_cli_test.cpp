@@ -56,6 +56,17 @@ TEST_F(PipelineCli, StagesLearnWhatOneLearns) {
   }
 }
 
+// Numbers that grow beyond all bounds are no wrong elements.
+TEST_F(PipelineCli, ADivergedTrainingIsNamed) {
+  const test::Ran ran = weft(
+      "run fusionllm-48 --set workload.batch=8 --set workload.microbatches=4 --data "
+      "--set workload.model=../chain.json --set workload.steps=40 --set workload.stages=2 --set workload.rate=100 "
+      "--set workload.compression.method=none");
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_NE(ran.err.find(": expected a finite number, got "), std::string::npos) << ran.err;
+  EXPECT_NE(ran.err.find("a lower workload.rate than 100 helps"), std::string::npos) << ran.err;
+}
+
 // What is left of messages travels as bytes, and is what training goes on with.
 TEST_F(PipelineCli, CompressedMessagesAreWhatComes) {
   const json whole = train(4, "--set workload.compression.method=none");

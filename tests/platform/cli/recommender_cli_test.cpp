@@ -57,6 +57,29 @@ TEST_F(RecommenderCli, GradientsTravelByADynamicThreshold) {
   EXPECT_LT(sparse["losses"][7], sparse["losses"][0].get<double>());
 }
 
+// One meaning of bytes, whatever the collective of a compressor is.
+TEST_F(RecommenderCli, GradientsAreAMessageAsItTravels) {
+  const std::string by = "--set collectives.compression.method=";
+  const double whole = train("")["gradient_bytes"];
+  const double fixed = train(by + "fixed-rate")["gradient_bytes"];
+  EXPECT_NEAR(fixed / whole, 0.25, 0.05) << "8 of 32 bits";
+  EXPECT_NEAR(train(by + "qsgd")["gradient_bytes"].get<double>() / whole, 0.25, 0.05);
+  const json one = train("--set accelerators=1");
+  EXPECT_EQ(one["gradient_bytes"], 0);
+  EXPECT_EQ(one["exchange_bytes"], 0);
+}
+
+// Numbers that grow beyond all bounds are no wrong elements.
+TEST_F(RecommenderCli, ADivergedTrainingIsNamed) {
+  const test::Ran ran = weft(
+      "run dlrm-16xv100 --data --set accelerators=4 --set workload.tables=8 --set workload.rows=50 "
+      "--set workload.width=8 --set workload.lookups=3 --set workload.dense=6 --set 'workload.bottom=[12]' "
+      "--set 'workload.top=[16]' --set workload.batch=12 --set workload.steps=40 --set workload.rate=10");
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_NE(ran.err.find(": expected a finite number, got "), std::string::npos) << ran.err;
+  EXPECT_NE(ran.err.find("a lower workload.rate than 10 helps"), std::string::npos) << ran.err;
+}
+
 // The published factors of traffic, 100 and 20, by shares that give them; steps are shorter.
 TEST_F(RecommenderCli, ThresholdsSaveTime) {
   const json whole = run_json("dlrm-16xv100");

@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 
+#include "sw/schedules/sampling/epoch_time.h"
 #include "sw/schedules/sampling/neighbourhood.h"
 #include "tests/support/cli.h"
 
@@ -96,7 +97,54 @@ TEST_F(GraphSamplingCli, PartsAddUp) {
   for (const json& part : ran["breakdown_us"]) sum += part.get<double>();
   EXPECT_NEAR(sum, ran["batch_ends_us"].back().get<double>(), 0.001);
   EXPECT_EQ(ran["epoch_batches"], 63);
-  EXPECT_GT(ran["epoch_us"].get<double>(), ran["batch_ends_us"].back().get<double>());
+}
+
+/// Batches at a steady rate stand for those of the epoch; others for none.
+TEST_F(GraphSamplingCli, AnEpochFollowsFromASteadyStretch) {
+  for (const char* options :
+       {"", "--set firmware.cores=1", "--set remote_memory.rate=1Gbps", "--set workload.host_memory=1Gbps",
+        "--set workload.copies_ahead=3", "--set workload.samplers=1 --set workload.queue=3"}) {
+    const std::string all = std::string("--set workload.graph.training=4900 --set workload.batch=4 ") + options +
+                            " --set workload.batches=";
+    const double whole = small(all + "0")["epoch_us"].get<double>();
+    EXPECT_NEAR(small(all + "200")["epoch_us"].get<double>(), whole, 0.01 * whole) << options;
+    EXPECT_TRUE(small(all + "9")["epoch_us"].is_null()) << options;
+  }
+  const std::string told = weft("run ../small.json").out;
+  EXPECT_NE(told.find("9 of its 16 batches have no stretch at a steady rate"), std::string::npos) << told;
+}
+
+TEST_F(GraphSamplingCli, AnEpochIsAllOfARunThatAsksForMore) {
+  const json ran = small("--set workload.graph.training=200");
+  EXPECT_EQ(ran["epoch_batches"], 4);
+  EXPECT_EQ(ran["batches"], 4);
+  ASSERT_EQ(ran["batch_ends_us"].size(), 4U);
+  EXPECT_EQ(ran["epoch_us"], ran["batch_ends_us"].back());
+  EXPECT_EQ(ran["epoch_us"], small("--set workload.graph.training=200 --set workload.batches=0")["epoch_us"]);
+}
+
+/// Bursts of 4 batches every 100 us.
+TEST(EpochTime, NeedsAStretchThatNeitherFillsNorEmptiesQueues) {
+  const auto us = [](double time) { return Time(std::llround(time * 1e6)); };
+  std::vector<Time> begins;
+  std::vector<Time> ends;
+  for (int batch = 0; batch < 100; ++batch) {
+    begins.push_back(us(batch / 4 * 100));
+    ends.push_back(us(batch / 4 * 100 + 100 + batch % 4));
+  }
+  EXPECT_EQ(schedules::epoch_time(begins, ends, 4, 100), ends.back());
+  EXPECT_EQ(schedules::epoch_time(begins, ends, 4, 500), ends.back() + us(10'000));
+  // All begin at once: their ends tell how fast a queue is emptied.
+  EXPECT_EQ(schedules::epoch_time(std::vector<Time>(100), ends, 4, 500), std::nullopt);
+  // Samplers are twice as fast: their queue is filled.
+  std::vector<Time> early = begins;
+  for (Time& begin : early) begin = Time(begin.count() / 2);
+  EXPECT_EQ(schedules::epoch_time(early, ends, 4, 500), std::nullopt);
+  // Each batch takes longer than the one before it.
+  std::vector<Time> later = ends;
+  for (std::size_t batch = 0; batch < later.size(); ++batch)
+    later[batch] += us(0.2 * static_cast<double>(batch * batch));
+  EXPECT_EQ(schedules::epoch_time(ends, later, 4, 500), std::nullopt);
 }
 
 /// Of one thread: accesses of 200 cycles and instructions of one, at 2 GHz.
@@ -112,7 +160,7 @@ TEST_F(GraphSamplingCli, ASamplerTakesWhatItsAccessesTake) {
 /// Twice the samplers halve an epoch that they bound.
 TEST_F(GraphSamplingCli, SamplersWorkSideBySide) {
   const std::string bound =
-      "--set accelerators=1 --set per_node=1 --set workload.batches=40 --set firmware.clock=100MHz";
+      "--set accelerators=1 --set per_node=1 --set workload.batches=0 --set firmware.clock=100MHz";
   const double one = small(bound + " --set workload.samplers=2")["epoch_us"].get<double>();
   const double two = small(bound + " --set workload.samplers=4")["epoch_us"].get<double>();
   EXPECT_NEAR(two / one, 0.5, 0.05);
@@ -145,6 +193,7 @@ TEST_F(GraphSamplingCli, RefusesWhatItCannotDo) {
   refused("--set workload.fan_outs=[]", "workload.fan_outs");
   refused("--set firmware.access_cycles=0", "firmware.access_cycles");
   refused("--set workload.sampler=dgl", "workload.sampler");
+  refused("--set workload.graph.training=5001", "workload.graph.training");
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <systemc>
@@ -24,6 +25,8 @@
 #include "sw/collectives/algorithm.h"
 #include "sw/collectives/mesh.h"
 #include "sw/compression/compressor.h"
+#include "sw/compression/pairs.h"
+#include "sw/optimizers/optimizer.h"
 #include "sw/schedules/kfac/methods/second_order.h"
 #include "sw/schedules/kfac/step_builder.h"
 
@@ -126,6 +129,90 @@ class Faulty final : public schedules::SecondOrderTrainer {
  private:
   [[nodiscard]] bool is(const char* fault) const { return own<Faults>().fault == fault; }
 };
+
+/// A compressor of which each fault is an answer that means nothing.
+class FaultyCodec final : public compression::Codec {
+ public:
+  explicit FaultyCodec(std::string fault) : fault_(std::move(fault)) {}
+
+  [[nodiscard]] Sent compress(std::span<const float> values, std::size_t /*round*/,
+                              std::span<const std::byte> /*came*/) override {
+    if (fault_ == "throws") throw std::runtime_error("codec exploded");
+    return Sent((fault_ == "short" ? 2 : 4) * values.size());
+  }
+  void add(std::span<const std::byte> /*message*/, std::span<float> /*values*/) const override {
+    if (fault_ == "add") throw std::runtime_error("sum exploded");
+  }
+
+ private:
+  std::string fault_;
+};
+
+class Unsorted final : public compression::PairsCodec {
+ public:
+  Unsorted() : PairsCodec(2, false) {}
+  [[nodiscard]] std::vector<std::uint32_t> choose(std::span<const float> /*values*/, std::size_t /*most*/) override {
+    return {1, 1};
+  }
+};
+
+std::string fault_of(const compression::CompressionConfig& config) {
+  return config.own.of("faulty").as<Faults>().fault;
+}
+
+compression::Plan faulty_plan(const compression::Message& message, const compression::CompressionConfig& config) {
+  const std::string fault = fault_of(config);
+  if (fault == "plan") throw std::runtime_error("plan exploded");
+  const std::uint64_t bytes = fault == "pairs" ? 16 : 4 * static_cast<std::uint64_t>(message.elements);
+  const auto kernels = [](std::int64_t) { return compression::Kernels(); };
+  compression::Plan plan{.rounds = {{.kernels = {}, .bytes = bytes}},
+                         .after = [](int) { return compression::Kernels(); }};
+  if (fault == "rounds") plan.rounds.clear();
+  if (fault == "summed") plan = {.wire = compression::Wire::kSummed, .after = plan.after};
+  if (fault == "after") plan.after = {};
+  if (fault == "hops") plan = {.wire = compression::Wire::kHops, .after = {}, .first = kernels, .hop = kernels};
+  return plan;
+}
+
+/// An optimizer of which each fault is an answer that means nothing.
+class FaultyOptimizer final : public optimizers::Optimizer {
+ public:
+  explicit FaultyOptimizer(std::string fault) : fault_(std::move(fault)) {}
+
+  [[nodiscard]] std::vector<optimizers::Task> update(const optimizers::Problem& /*problem*/,
+                                                     std::int64_t /*step*/) const override {
+    if (fault_ == "throws") throw std::runtime_error("optimizer exploded");
+    optimizers::Exchange exchange{.bytes = fault_ == "bytes" ? -4 : 4096, .holding = fault_ == "holding" ? 99U : 0U};
+    std::vector<optimizers::Piece> pieces{{"pack", {}, exchange}};
+    if (fault_ != "last") pieces.push_back({"unpack", {}, {}});
+    return {{std::move(pieces)}};
+  }
+  [[nodiscard]] std::int64_t period() const override { return fault_ == "period" ? 0 : 1; }
+  [[nodiscard]] optimizers::Kept kept(const optimizers::Problem& /*problem*/) const override {
+    return {0, {{"moments", fault_ == "state" ? -8 : 8}}};
+  }
+
+ private:
+  std::string fault_;
+};
+
+void provide_faulty() {
+  compression::provide({.name = "faulty",
+                        .doc = "makes mistakes",
+                        .config = Faults(),
+                        .dense = true,
+                        .plan = faulty_plan,
+                        .make = [](const compression::Site& site) -> std::unique_ptr<compression::Codec> {
+                          const std::string fault = fault_of(site.config);
+                          if (fault == "null") return nullptr;
+                          if (fault == "pairs") return std::make_unique<Unsorted>();
+                          return std::make_unique<FaultyCodec>(fault);
+                        }});
+  optimizers::provide({.name = "faulty", .doc = "makes mistakes", .config = Faults(), .make = [](const AnyConfig& own) {
+                         const std::string fault = own.as<Faults>().fault;
+                         return fault == "null" ? nullptr : std::make_unique<FaultyOptimizer>(fault);
+                       }});
+}
 
 /// An Allgather whose members send a message that none of them receives.
 class Forgetful final : public collectives::Group {
@@ -276,6 +363,7 @@ int sc_main(int argc, char** argv) {
   using namespace weft;
   if (const char* mistake = std::getenv("MISTAKE")) mistakes().at(mistake)();
   provide_nothing();
+  provide_faulty();
   collectives::provide(algorithm("forgetful"));
   collectives::provide({.name = "picky",
                         .doc = "refuses",

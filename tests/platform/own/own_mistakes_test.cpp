@@ -104,6 +104,49 @@ TEST_F(OwnMistakes, WhatAScheduleAsksForIsChecked) {
   }
 }
 
+TEST_F(OwnMistakes, WhatACompressorAnswersIsChecked) {
+  const std::string rounds = "plan(): expected one round of what is gathered, got 0";
+  for (const auto& [fault, line] : {
+           std::pair{"rounds", rounds.c_str()},
+           std::pair{"summed", "plan(): expected at least one round of what is summed, got 0"},
+           std::pair{"after", "plan(): expected kernels that make the sum (after), got none"},
+           std::pair{"hops",
+                     "plan(): expected first, hop, last and block_bytes of what travels by hops, got not all of "
+                     "them"},
+           std::pair{"plan", "plan exploded"},
+           std::pair{"throws", "codec exploded"},
+           std::pair{"add", "sum exploded"},
+           std::pair{"short", "compress(): expected 4096 bytes for 1024 elements, got 2048"},
+           std::pair{"pairs", "a compressor has chosen position 1 behind 1: expected ascending ones"},
+       }) {
+    SCOPED_TRACE(fault);
+    const std::string own = std::string("collectives.compression.faulty.fault=") + fault;
+    expect_line(weft("collective ../small.json --op all_reduce --bytes 4KiB --data --compression faulty --set " + own),
+                1, std::string("compressor faulty: ") + line);
+  }
+  const std::string kfac = "run ../kfac.json --set workload.algorithm=sgd --set workload.compression.method=faulty ";
+  expect_line(weft(kfac + "--set workload.compression.faulty.fault=rounds"), 1, "compressor faulty: " + rounds);
+  expect_line(weft(kfac + "--set workload.compression.faulty.fault=plan"), 1, "compressor faulty: plan exploded");
+}
+
+TEST_F(OwnMistakes, WhatAnOptimizerAnswersIsChecked) {
+  const std::string piece = "update(), task 0, piece \"pack\": expected ";
+  for (const auto& [fault, line] : {
+           std::pair{"throws", std::string("optimizer exploded")},
+           std::pair{"bytes", piece + "an exchange of at least 0 bytes, got -4"},
+           std::pair{"holding", piece + "a holding below 1, got 99"},
+           std::pair{"last", piece + "no exchange in a task's last piece, got all_to_all"},
+           std::pair{"period", std::string("period(): expected at least 1 step, got 0")},
+           std::pair{"state", std::string("kept(), moments: expected at least 0 bytes, got -8")},
+       }) {
+    SCOPED_TRACE(fault);
+    expect_line(weft("run ../small.json --set 'workload={\"kind\": \"fsdp\", \"model\": \"nano\", \"optimizer\": "
+                     "\"faulty\"}' --set workload.faulty.fault=" +
+                     std::string(fault)),
+                1, "optimizer faulty: " + line);
+  }
+}
+
 TEST_F(OwnMistakes, AnExceptionNamesWhoseCodeThrewItAndWhen) {
   const Ran ran = weft("collective ../small.json --op all_gather --algorithm quitting --bytes 64KiB --no-warmup");
   EXPECT_EQ(ran.code, 1);

@@ -233,6 +233,16 @@ TEST(FsdpOptimizers, KeepWhatTheySay) {
   EXPECT_EQ(kept("shampoo").state_bytes(), kept("soap").state_bytes());
 }
 
+/// Owners keep what they own: a rank's memory is that of the one that keeps most, the embedding's here.
+TEST(FsdpOptimizers, MemoryIsThatOfTheFullestRank) {
+  const schedules::FsdpPlan plan(nano_with("muon", 1), accelerator::ComputeConfig(), 1, 8);
+  std::int64_t others = 0;
+  for (const auto& [what, bytes] : plan.kept.state) {
+    if (what == "two moments of other parameters in 32 bits") others = bytes;
+  }
+  EXPECT_GE(others, 8 * plan.model.vocab * plan.model.d_model);
+}
+
 TEST(FsdpOptimizers, RenewRootsInTheirInterval) {
   FsdpConfig config = nano_with("soap");
   config.steps = 12;

@@ -355,6 +355,20 @@ TEST(KfacSchedule, EachMetricWaitsForTheLibrarysCycle) {
   }
 }
 
+TEST(KfacSchedule, EachAlgorithmAveragesMetrics) {
+  const Names& all = names_for<schedules::Schedule>();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    KfacConfig config = kfac_workload(ScheduleName(all.name(i)));
+    const KfacResult none = run_kfac(kfac_machine(4), config).result;
+    config.metrics = 2;
+    config.cycle = 400_ms;  // more than what hides behind it
+    const KfacResult some = run_kfac(kfac_machine(4), config).result;
+    const Time more = std::accumulate(some.steps.begin(), some.steps.end(), Time()) -
+                      std::accumulate(none.steps.begin(), none.steps.end(), Time());
+    EXPECT_GT(to_seconds(more), 0.5 * static_cast<double>(some.steps.size())) << all.name(i);
+  }
+}
+
 // ---- What sends gradients otherwise
 
 KfacResult four_steps(KfacConfig config) {
@@ -403,7 +417,11 @@ TEST(KfacSchedule, SparseGradientsTakeTheTimeOfWhatIsSentAndOfChoosingIt) {
   config.compression.stages = 1;
   const KfacResult once = four_steps(config);
   EXPECT_LT(exact.measured, dense.measured);
-  EXPECT_NEAR(exact.density, 0.001, 1e-6);
+  EXPECT_NEAR(exact.sent_share, 2 * 0.001, 1e-6) << "with its index";
+  config.compression.method = "random-k";
+  EXPECT_NEAR(four_steps(config).sent_share, 0.001, 1e-6);
+  config.compression.method = "qsgd";
+  EXPECT_NEAR(four_steps(config).sent_share, 0.25, 1e-3) << "8 of 32 bits";
   EXPECT_EQ(kfac_part(dense, KfacPart::kCompression), Time());
   // Estimating once needs fewer passes than selecting; in 5 stages it needs more launches.
   EXPECT_LT(kfac_part(once, KfacPart::kCompression), kfac_part(exact, KfacPart::kCompression));

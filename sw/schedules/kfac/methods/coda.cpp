@@ -65,6 +65,7 @@ class Coda final : public Trainer {
       for (const Tensor& tensor : tensors(step)) keep(step, tensor);
     }
     for (std::size_t l = 0; l < step.layers(); ++l) step.forward(l);
+    step.average_metrics();
     for (std::size_t l = step.layers(); l-- > 0;) step.backward(l);
     for (std::size_t l = 0; l < step.layers(); ++l) {
       if (kVariates) correct(step, l);
