@@ -299,7 +299,7 @@ std::string Nic::left_over_of(std::size_t i) {
   if (failed) {
     line += " stands in error: ";
     line += recovery->reason == Status::kRetryExceeded
-                ? "retries ran out after " + std::to_string(recovery->retries) + ", each " +
+                ? "retries ran out after " + std::to_string(config_.retry_limit) + ", each " +
                       to_text(config_.ack_timeout) + " without an answer"
                 : std::string("a request reached for memory that its key does not open");
     if (recovery->flushed > 0) {
