@@ -34,6 +34,10 @@ class GraphMachine final : private DescribedMachine {
 
   Described build() {
     if (!graph_.without_meaning.empty()) remark("{} without effect", join(graph_.without_meaning, ", "));
+    constexpr std::size_t kMostUnpaired = 5;
+    for (std::size_t i = 0; i < std::min(kMostUnpaired, graph_.unpaired.size()); ++i) remark("{}", graph_.unpaired[i]);
+    if (graph_.unpaired.size() > kMostUnpaired)
+      remark("{} more edges whose ends are not as many", graph_.unpaired.size() - kMostUnpaired);
     find_hosts();
     choose_parts();
     leave_out_dead_ends();

@@ -86,6 +86,8 @@ std::string rate_text(double gigabytes_per_second);
 
 /// Of a link's part, in gigabytes a second.
 double link_rate(const std::string& part, const PartOptions& options);
+/// Of a port of a scale_up's part, in gigabytes a second; 0 if the part says nothing.
+double scale_up_rate(const std::string& part, const PartOptions& options);
 /// Of an accelerator's part, in bytes; 0 if its memory says nothing.
 double memory_of(const std::string& part, const PartOptions& options);
 

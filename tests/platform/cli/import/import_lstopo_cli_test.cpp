@@ -154,12 +154,31 @@ TEST_F(ImportLstopo, LinksWithoutSwitchesJoinAllPairs) {
   EXPECT_EQ(sum.code, 0) << sum.err;
 }
 
+/// lstopo --distances-transform transitive: what goes over switches stands between each pair.
+TEST_F(ImportLstopo, RatesOverSwitchesAreOfAPort) {
+  Board board;
+  board.gpus = 3;
+  std::string values;
+  for (int i = 0; i < 9; ++i) values += i % 4 == 0 ? "1000000 " : "450000 ";
+  board.links =
+      "<distances2 type=\"OSDev\" nbobjs=\"3\" kind=\"9\" name=\"NVLinkBandwidth\" indexing=\"gp\">"
+      "<indexes length=\"12\">130 131 132 </indexes><u64values length=\"80\">" +
+      values + "</u64values></distances2>";
+  const Ran made = import(board);
+  ASSERT_EQ(made.code, 0) << made.err;
+  EXPECT_EQ(platform()["scale_up"]["part"], "nvswitch-h100");
+  EXPECT_EQ(platform()["scale_up"]["fabric"]["link"]["rate"], "3600Gbps");
+  EXPECT_NE(made.out.find("NVLinkBandwidth: 450 GB/s from an accelerator, to each other one over switches"),
+            std::string::npos)
+      << made.out;
+}
+
 TEST_F(ImportLstopo, NicsOnEthernetHaveItsLinks) {
   Board board;
   board.nic = "0200 [15b3:1021] [15b3:0041] 00";
   ASSERT_EQ(import(board, "--nodes 2").code, 0);
   const json fabric = platform()["fabric"];
-  EXPECT_EQ(fabric["link"], json({{"part", "ethernet-400g"}, {"buffer", "256KiB"}, {"flow_control", "pfc"}}));
+  EXPECT_EQ(fabric["link"], json({{"part", "ethernet-400g"}, {"flow_control", "pfc"}}));
   EXPECT_EQ(fabric["switch"], "spectrum-4");
   const Ran sum = weft("collective p.json --op all_reduce --bytes 64KiB --data");
   EXPECT_EQ(sum.code, 0) << sum.err;
@@ -173,7 +192,7 @@ TEST_F(ImportLstopo, PartsOfOnesOwnLieBesideThePlatform) {
   write("work/my-like.json", R"({"kind": "link", "source": "mine", "fields": {"part": "my-link"}})");
   const Ran made = import(board, "--network my-like");
   ASSERT_EQ(made.code, 0) << made.err;
-  EXPECT_EQ(platform()["fabric"]["link"], json({{"part", "my-like"}, {"buffer", "256KiB"}, {"rate", "50Gbps"}}));
+  EXPECT_EQ(platform()["fabric"]["link"], json({{"part", "my-like"}, {"rate", "50Gbps"}}));
   EXPECT_EQ(import(board, "--network my-like").code, 0);
   const Ran refused = import(board, "--network my-links");
   EXPECT_EQ(refused.code, 2);
