@@ -454,6 +454,7 @@ std::vector<std::string> Machine::warnings() const {
   for (const firmware::Rank& rank : ranks_) followed |= rank.followed;
   append(lines, describe_capped(config_.collectives, size(), followed));
   append(lines, collectives::Mesh::left_over(ranks_));
+  append(lines, describe_idle_pairs(config_, followed));
   append(lines, network_->partitions());
   for (const auto& node : nodes_) append(lines, node->partitions());
   const auto describe = [&](const std::vector<std::unique_ptr<nic::AnyNic>>& interfaces, const nic::NicConfig& config,

@@ -114,8 +114,10 @@ class HostMachine final : private DescribedMachine {
     platform["accelerator"] = accelerator_;
     add_nic();
     add_network();
-    if (per_node > 1) add_scale_up();
-    if (per_node > 1) platform["collectives"] = {{"algorithm", "nccl"}};
+    if (per_node > 1) {
+      platform["collectives"] = {{"algorithm", "nccl"}};
+      add_scale_up();
+    }
     add_host();
     return std::move(made_);
   }
@@ -341,9 +343,8 @@ class HostMachine final : private DescribedMachine {
       if (usual.empty()) remark("scale_up has Weft's defaults but for its rate; --scale-up PART says otherwise");
       if (found.by_switches || !usual.empty()) return;
       if (found.is_full) {
-        scale_up["fabric"]["topology"] = "dimensions";
-        scale_up["fabric"]["dimensions"] = {fmt::format("FullyConnected({})", accelerators_.size())};
-        scale_up["fabric"]["link"]["rate"] = rate_text(found.pair);
+        join_all_pairs(made_.platform, accelerators_.size(), found.pair);
+        if (accelerators_.size() > 2) remark("{}", kDirect);
         return;
       }
       remark("not every accelerator has a link to each other one: scale_up is a switch with the rate of all links");

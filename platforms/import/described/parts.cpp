@@ -254,4 +254,16 @@ ordered_json scale_up_of(const std::string& part, std::optional<double> gigabyte
   return scale_up;
 }
 
+void join_all_pairs(ordered_json& platform, std::size_t per_node, double gigabytes_per_second) {
+  ordered_json& fabric = platform["scale_up"]["fabric"];
+  fabric["topology"] = "dimensions";
+  fabric["dimensions"] = {"FullyConnected(" + std::to_string(per_node) + ")"};
+  fabric["link"]["rate"] = rate_text(gigabytes_per_second);
+  if (per_node < 3) return;
+  ordered_json dimensions = ordered_json::object();
+  for (const char* op : {"all_reduce", "all_gather", "reduce_scatter"}) dimensions[op] = {"direct", "ring"};
+  dimensions["rooted"] = {"direct", "binomial"};
+  platform["collectives"] = {{"algorithm", "dimensions"}, {"dimensions", dimensions}};
+}
+
 }  // namespace weft::platforms::described

@@ -96,4 +96,11 @@ nlohmann::ordered_json fabric_of_parts(const NetworkParts& network, double share
 /// `scale_up` of a part, or without one, with links of such a rate or those of the part.
 nlohmann::ordered_json scale_up_of(const std::string& part, std::optional<double> gigabytes_per_second);
 
+/// What a machine whose links join each pair of three or more accelerators does with them, for people.
+inline constexpr std::string_view kDirect =
+    "links join each pair of a node's accelerators: collectives go by the algorithm dimensions, direct within a node, "
+    "which uses all of them, as the rings of RCCL do; rings of Weft use one of an accelerator";
+/// Links of such a rate between each pair of the accelerators of a node, and collectives that use them.
+void join_all_pairs(nlohmann::ordered_json& platform, std::size_t per_node, double gigabytes_per_second);
+
 }  // namespace weft::platforms::described

@@ -188,6 +188,16 @@ TEST_F(ImportInfragraph, ARingOfAcceleratorsIsReported) {
   const Ran full = import(graph);
   ASSERT_EQ(full.code, 0) << full.err;
   EXPECT_EQ(full.err.find("some others only"), std::string::npos) << full.err;
+  EXPECT_NE(full.err.find("links join each pair"), std::string::npos) << full.err;
+  const json scale_up = platform()["scale_up"]["fabric"];
+  EXPECT_EQ(scale_up["dimensions"], json({"FullyConnected(4)"}));
+  EXPECT_EQ(scale_up["link"]["rate"], "3600Gbps");
+  EXPECT_EQ(platform()["collectives"]["algorithm"], "dimensions");
+  const Ran sum = weft("collective p.json --op all_reduce --bytes 64KiB --data");
+  EXPECT_EQ(sum.code, 0) << sum.err;
+  ASSERT_EQ(import(graph, "--scale-up nvswitch-h100").code, 0);
+  EXPECT_EQ(platform()["collectives"]["algorithm"], "nccl");
+  EXPECT_FALSE(platform()["scale_up"]["fabric"].contains("dimensions"));
 }
 
 TEST_F(ImportInfragraph, DevicesAreMadeOfDevices) {

@@ -154,6 +154,40 @@ TEST_F(ImportLstopo, LinksWithoutSwitchesJoinAllPairs) {
   EXPECT_EQ(sum.code, 0) << sum.err;
 }
 
+/// Of rings that all go one way, a link to each other accelerator is left to one of them.
+TEST_F(ImportLstopo, CollectivesUseLinksBetweenAllPairs) {
+  Board board;
+  board.gpu = "1200 [1002:74a1] [1002:74a1] 00";
+  board.driver = "RSMI";
+  board.gpus = 8;
+  board.nics = 8;
+  std::string ids;
+  std::string values;
+  for (int i = 0; i < 8; ++i) {
+    ids += "13" + std::to_string(i) + " ";
+    for (int j = 0; j < 8; ++j) values += i == j ? "0 " : "64000 ";
+  }
+  board.links = "<distances2 type=\"OSDev\" nbobjs=\"8\" kind=\"9\" name=\"XGMIBandwidth\" indexing=\"gp\"><indexes>" +
+                ids + "</indexes><u64values>" + values + "</u64values></distances2>";
+  const Ran made = import(board);
+  ASSERT_EQ(made.code, 0) << made.err;
+  EXPECT_NE(made.err.find("links join each pair of a node's accelerators: collectives go by the algorithm dimensions"),
+            std::string::npos)
+      << made.err;
+  const auto busbw = [&](const std::string& more) {
+    const Ran sum = weft("collective p.json --op all_reduce --bytes 64MiB --json " + more);
+    EXPECT_EQ(sum.code, 0) << sum.err;
+    const bool is_told = sum.err.find("rings use 1 of 7") != std::string::npos;
+    EXPECT_EQ(is_told, !more.empty()) << sum.err;
+    return json::parse(sum.out)["rows"][0]["busbw"].get<double>();
+  };
+  const double one = busbw("--algorithm nccl");
+  EXPECT_LT(one, 64);
+  EXPECT_GT(busbw(""), 4 * one);
+  const Ran right = weft("collective p.json --op all_reduce --bytes 64KiB --data");
+  EXPECT_EQ(right.code, 0) << right.err;
+}
+
 /// lstopo --distances-transform transitive: what goes over switches stands between each pair.
 TEST_F(ImportLstopo, RatesOverSwitchesAreOfAPort) {
   Board board;
