@@ -115,7 +115,7 @@ class HostMachine final : private DescribedMachine {
     add_nic();
     add_network();
     if (per_node > 1) {
-      platform["collectives"] = {{"algorithm", "nccl"}};
+      platform["collectives"] = nccl();
       add_scale_up();
     }
     add_host();

@@ -49,7 +49,7 @@ class GraphMachine final : private DescribedMachine {
     if (!nic_.empty()) platform["nic"] = nic_;
     add_network();
     if (per_node_ > 1) {
-      platform["collectives"] = {{"algorithm", "nccl"}};
+      platform["collectives"] = nccl();
       add_scale_up();
     }
     return std::move(made_);

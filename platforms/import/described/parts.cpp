@@ -254,6 +254,10 @@ ordered_json scale_up_of(const std::string& part, std::optional<double> gigabyte
   return scale_up;
 }
 
+ordered_json nccl() {
+  return {{"algorithm", "nccl"}, {"entry", "11.5us"}};
+}
+
 void join_all_pairs(ordered_json& platform, std::size_t per_node, double gigabytes_per_second) {
   ordered_json& fabric = platform["scale_up"]["fabric"];
   fabric["topology"] = "dimensions";

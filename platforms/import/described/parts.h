@@ -96,6 +96,10 @@ nlohmann::ordered_json fabric_of_parts(const NetworkParts& network, double share
 /// `scale_up` of a part, or without one, with links of such a rate or those of the part.
 nlohmann::ordered_json scale_up_of(const std::string& part, std::optional<double> gigabytes_per_second);
 
+/// `collectives` by NCCL. A collective's entry is the library's, whatever machine it runs on: that of dgx-h100, which
+/// nccl-tests of an H100 gave.
+nlohmann::ordered_json nccl();
+
 /// What a machine whose links join each pair of three or more accelerators does with them, for people.
 inline constexpr std::string_view kDirect =
     "links join each pair of a node's accelerators: collectives go by the algorithm dimensions, direct within a node, "

@@ -98,6 +98,8 @@ TEST_F(ImportLstopo, AHostBecomesNodesOfAMachine) {
   EXPECT_EQ(machine["scale_up"]["part"], "nvswitch-h100");
   EXPECT_EQ(machine["scale_up"]["fabric"]["link"]["rate"], "3200Gbps");
   EXPECT_EQ(machine["firmware"]["cores"], 2);
+  const json catalogue = json::parse(test::read_file(WEFT_SOURCE_DIR "/platforms/dgx-h100.json"));
+  EXPECT_EQ(machine["collectives"]["entry"], catalogue["collectives"]["entry"]);
   for (const char* fact : {"2 accelerators in a node: 0000:10:00.0 [10de:2330] NVIDIA H100 80GB HBM3, as h100-sxm",
                            "under one PCIe switch: NIC 0000:21:00.0 (mlx5_1) and accelerator 0000:11:00.0",
                            "NVLinkBandwidth: 400 GB/s from an accelerator", "host: 4 cores in 1 package"}) {
