@@ -139,6 +139,7 @@ std::vector<std::string> Fabric::outages(bool gave_up) {
   const std::string name = this->name();
   // One that begins before another is over goes on keeping links down.
   std::vector<bool> listed(config().faults.size());
+  bool is_avoided = true;
   Time until = now;
   for (bool more = true; more;) {
     more = false;
@@ -151,13 +152,15 @@ std::vector<std::string> Fabric::outages(bool gave_up) {
   }
   for (std::size_t f = 0; f < listed.size(); ++f) {
     const Fault& fault = config().faults[f];
-    if (listed[f]) lines.push_back(name + ": " + fault.link + " is down " + span_of(fault));
+    if (!listed[f]) continue;
+    lines.push_back(name + ": " + fault.link + " is down " + span_of(fault));
+    is_avoided = is_avoided && fault.from == Time() && fault.end() == kNever && !plan_->reroutings().empty();
   }
   const std::vector<std::uint32_t> cut_off = plan_->cut_off(now);
   if (!cut_off.empty()) {
     lines.push_back(name + ": it is cut in parts: no path leads to " + std::to_string(cut_off.size()) + " of " +
                     std::to_string(topology().ends.size()) + " ends, " + names_of(cut_off));
-  } else if (!lines.empty() && config().reroute_after == Time()) {
+  } else if (!lines.empty() && !is_avoided && config().reroute_after == Time()) {
     lines.push_back(name + ": all ends could be reached by other paths, but routes do not change: reroute_after is 0");
   }
   const std::vector<std::string> dropped = losses();

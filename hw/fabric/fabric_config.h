@@ -139,10 +139,11 @@ struct FabricConfig {
           Range{64, 1 << 20});
     visit("header", header, "Header and trailer bytes of each packet on the wire", Range{0, 4096});
     visit("faults", faults, "Faults of links, with their times", Fault());
-    visit(
-        "reroute_after", reroute_after,
-        "Time that a link must be down before routes avoid it, and up before they use it again; 0: routes never change",
-        Range{0, 1'000'000'000'000'000});
+    visit("reroute_after", reroute_after,
+          "Time that a link must be down before routes avoid it, and up before they use it again; 0: routes never "
+          "change, but "
+          "avoid what is down for the whole run",
+          Range{0, 1'000'000'000'000'000});
   }
 
   /// Bytes on the wire for `payload` bytes, with a header for each MTU; an empty payload is one packet.

@@ -122,9 +122,11 @@ void check(const Fault& fault, const std::string& path) {
   }
 }
 
-/// When the subnet manager takes what this fault names out of service, and back; the same if never.
+/// When the subnet manager takes what this fault names out of service, and back; the same if never. Routes that never
+/// change lead round what is down all the time; who waits for what comes back gets there.
 std::pair<Time, Time> out_of_service(const Fault& fault, Time reroute_after) {
-  if (!fault.down || reroute_after == Time()) return {kNever, kNever};
+  const bool always = fault.from == Time() && fault.end() == kNever;
+  if (!fault.down || (reroute_after == Time() && !always)) return {kNever, kNever};
   if (fault.end() != kNever && fault.end() - fault.from <= reroute_after) return {kNever, kNever};
   const Time from = fault.from == Time() ? Time() : fault.from + reroute_after;
   return {from, fault.end() == kNever ? kNever : fault.end() + reroute_after};
@@ -212,6 +214,7 @@ std::vector<Rerouting> find_reroutings(const Topology& topology, const FabricCon
   if (times.empty()) return {};
   const bool computed = topology.grid != nullptr || topology.dragonfly != nullptr;
   if (computed && config.routing != Routing::kUpDown) {
+    if (config.reroute_after == Time()) return {};
     throw ConfigError(path + ".reroute_after",
                       "expected 0, or up-down as " + path +
                           ".routing: the routes of this topology are computed from coordinates, which knows no path "

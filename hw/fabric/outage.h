@@ -32,6 +32,7 @@ std::vector<std::vector<Direction>> find_faulty_links(const Topology& topology, 
 /// The routes from a time on, as a subnet manager computes them around what is down.
 ///
 /// It acts `reroute_after` after a link goes down or comes back, and knows from the start what is down from the start.
+/// With a `reroute_after` of 0 it never acts, and routes avoid only what is down all the time.
 /// A link that is down in one direction is taken out of service in both. The routing is the configured one; where that
 /// could deadlock among the links that are left it is up-down. Packets whose end has no way left are dropped by the
 /// first switch that knows.
@@ -44,8 +45,8 @@ struct Rerouting {
   std::set<std::pair<std::uint32_t, std::uint16_t>> avoided;  ///< switches and ports
 };
 
-/// In order of time. `links` is what find_faulty_links returned. Throws ConfigError where routes are computed from
-/// coordinates, which knows no way round anything.
+/// In order of time. `links` is what find_faulty_links returned. Throws ConfigError where routes that are to change are
+/// computed from coordinates, which knows no way round anything.
 std::vector<Rerouting> find_reroutings(const Topology& topology, const FabricConfig& config,
                                        const std::vector<std::vector<Direction>>& links, const std::string& path,
                                        std::uint64_t seed);

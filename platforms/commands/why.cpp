@@ -53,13 +53,27 @@ std::vector<ResourceChange> read_changes(const std::string& text, const ordered_
 std::vector<ChangedSetting> settings_of(const std::vector<ResourceChange>& changes, const ordered_json& values) {
   std::vector<ChangedSetting> all;
   for (const ResourceChange& change : changes) {
-    std::vector<ChangedSetting> settings = settings_of(change, values);
-    if (settings.empty()) {
-      throw UsageError("--verify: expected changes that settings make, and none makes " + to_text(change));
-    }
-    for (ChangedSetting& setting : settings) all.push_back(std::move(setting));
+    for (ChangedSetting& setting : settings_of(change, values)) all.push_back(std::move(setting));
   }
   return all;
+}
+
+/// Why a change cannot be simulated: no setting makes one of its parts, for their values as they are. Empty if all can.
+std::string not_simulated(const std::vector<ResourceChange>& changes, const ordered_json& values) {
+  for (const ResourceChange& change : changes) {
+    if (!settings_of(change, values).empty()) continue;
+    std::string fields;
+    for (const Resource::Setting& setting : change.resource->settings) {
+      const std::string field(setting.field);
+      if (!change.field.empty() && change.field != field) continue;
+      const ordered_json now = values.contains(field) ? values[field].value("value", ordered_json()) : ordered_json();
+      const std::string is =
+          now.is_null() ? "is not in this machine" : "is " + (now.is_string() ? now.get<std::string>() : now.dump());
+      fields += (fields.empty() ? "" : ", ") + field + " " + is;
+    }
+    return "no setting makes " + to_text(change) + ": " + fields;
+  }
+  return "";
 }
 
 /// Simulates again what `why` is of, with settings; its critical path's length.
@@ -93,7 +107,9 @@ ordered_json what_if(const WhyOptions& options, const RunResults& run) {
     ordered_json row = {{"what_if", text},         {"before_ps", told.before_ps}, {"estimate_ps", told.ps()},
                         {"path_ps", told.path_ps}, {"other_ps", told.other_ps},   {"other", told.other},
                         {"loose", told.is_loose}};
-    if (options.verify) {
+    const std::string none_makes = options.verify ? not_simulated(changes, values) : "";
+    if (!none_makes.empty()) row["not_simulated"] = none_makes;
+    if (options.verify && none_makes.empty()) {
       const std::vector<ChangedSetting> settings = settings_of(changes, values);
       row["simulated_ps"] = simulate((fs::path(options.results) / "config.json").string(), run.why, settings);
       ordered_json& with = row["simulated_with"] = ordered_json::array();
@@ -120,7 +136,8 @@ std::string less_than_asked(const ordered_json& row) {
 }
 
 std::string to_text(const ordered_json& rows) {
-  const bool verified = rows.front().contains("simulated_ps");
+  const bool verified =
+      std::any_of(rows.begin(), rows.end(), [](const ordered_json& row) { return row.contains("simulated_ps"); });
   std::vector<std::vector<std::string>> lines = {{"what if", "estimate", "change"}};
   if (verified) lines.front().insert(lines.front().end(), {"simulated", "change", "estimate is off by"});
   bool loose = false;
@@ -131,14 +148,18 @@ std::string to_text(const ordered_json& rows) {
     loose = loose || is_loose;
     lines.push_back({"  " + row["what_if"].get<std::string>(), (is_loose ? "about " : "") + short_time(Time(ps)),
                      fmt::format("{:+.1f} %", percent(ps, before))});
-    if (!verified) continue;
+    if (!row.contains("simulated_ps")) continue;
     const auto simulated = row["simulated_ps"].get<std::int64_t>();
     lines.back().insert(lines.back().end(),
                         {short_time(Time(simulated)), fmt::format("{:+.1f} %", percent(simulated, before)),
                          fmt::format("{:+.1f} %", percent(ps, simulated))});
   }
   std::string text = in_columns(lines);
-  for (const ordered_json& row : rows) text += less_than_asked(row);
+  for (const ordered_json& row : rows) {
+    text += less_than_asked(row);
+    if (row.contains("not_simulated"))
+      text += wrapped("Not simulated: " + row["not_simulated"].get<std::string>() + ".", 0) + "\n";
+  }
   if (loose) {
     text += wrapped(
                 "\"about\": the estimate is loose. Another chain of work may then be the longest, what hides behind "

@@ -217,6 +217,9 @@ void add_followed(IdleCollector& idle, const MachineConfig& config, const Machin
   add(Followed::kPieces, {"collectives.piece", "collectives.pieces"},
       "no collective of this run is in the switches of both networks");
   add(Followed::kSums, {"collectives.in_network.low_latency_limit"}, "switches summed up nothing in this run");
+  if (has_followed(use.followed, Followed::kNvlsSteps) && !config.collectives.of<collectives::NcclConfig>().collnet) {
+    idle.add(true, "collectives.in_network.low_latency_limit", "NVLS has no way of its own for short buffers");
+  }
   add(Followed::kAllReduce, {"collectives.in_network.all_reduce"},
       "no AllReduce of this run is longer than collectives.in_network.low_latency_limit");
   add(Followed::kStreaming, {"collectives.in_network.window"}, "nothing went up a streaming tree in this run");

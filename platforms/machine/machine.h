@@ -179,7 +179,8 @@ class Machine {
   void record(Waves& waves);
 
   /// Runs until nothing is left to do. Throws DeadlockError when a thread, packet, credit, payload or command is left
-  /// over, and what is thrown on the way: OutOfMemory where what is allocated then finds no room.
+  /// over, but for packets before links that are down when all else is done, and what is thrown on the way: OutOfMemory
+  /// where what is allocated then finds no room.
   void run();
 
   /// The end of a run: when the last event was handled, or the last thread had spent its cycles.
@@ -226,6 +227,7 @@ class Machine {
   std::vector<std::unique_ptr<firmware::Processor>> processors_;
   std::vector<std::unique_ptr<firmware::Processor>> dpas_;  ///< empty if NICs have none
   std::vector<firmware::Rank> ranks_;
+  std::vector<std::string> stranded_;  ///< what is left in networks of a run that ended well
 };
 
 }  // namespace weft::platforms

@@ -267,4 +267,28 @@ void check_interface(const fabric::Plan& plan, const nic::NicConfig& nic, const 
   }
 }
 
+void check_starved(const Processors& processors, const std::string& path) {
+  for (const auto& processor : processors) {
+    const std::size_t threads = processor->starved();
+    if (threads == 0) continue;
+    throw ConfigError(path + ".wait", "expected event, or " + path + ".threads=" + std::to_string(threads) +
+                                          ", which is one for each, or more " + path +
+                                          ".cores: with poll all hardware threads of a core of " + processor->name() +
+                                          " poll without end, and the threads there that would end it get none");
+  }
+}
+
+void check_completion_queues(const Processors& processors, const std::string& path) {
+  const auto fullest = std::max_element(processors.begin(), processors.end(), [](const auto& one, const auto& other) {
+    return one->fullest().entries < other->fullest().entries;
+  });
+  if (fullest == processors.end() || (*fullest)->fullest().entries == 0) return;
+  const firmware::Processor::Fullest& full = (*fullest)->fullest();
+  throw ConfigError(path + ".completion_queue_depth", "expected at least " + std::to_string(full.entries) + ", got " +
+                                                          std::to_string((*fullest)->config().completion_queue_depth) +
+                                                          ": so many completions waited in a queue of " +
+                                                          (*fullest)->name() + " (" + full.what +
+                                                          "), which would have stood in error");
+}
+
 }  // namespace weft::platforms

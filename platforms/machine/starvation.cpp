@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "platforms/machine/round_trip.h"
+#include "sw/collectives/followed.h"
 #include "sw/collectives/nccl/nccl_collectives.h"
 
 namespace weft::platforms {
@@ -162,6 +163,19 @@ std::vector<std::string> describe_starved_rings(const MachineConfig& config, con
   if (use.sums) tell("ReduceScatter", &RingModel::reduce_scatter);
   if (use.gathers && config.accelerator.array.shared_cores) tell("Allgather or Broadcast", &RingModel::staged_flow);
   return lines;
+}
+
+std::vector<std::string> describe_idle_pairs(const MachineConfig& config, std::uint32_t followed) {
+  const fabric::FabricConfig& node = config.scale_up.fabric;
+  const bool joins_pairs = node.topology == fabric::Shape::kDimensions && node.dimensions.size() == 1 &&
+                           node.dimensions.front().block.starts_with("FullyConnected");
+  if (!joins_pairs || config.per_node < 3 || !collectives::has_followed(followed, collectives::Followed::kRings))
+    return {};
+  const std::string links = std::to_string(config.per_node - 1);
+  return {"scale_up.fabric: an accelerator has " + links +
+          " links, one to each other of its node, and rings use 1 of " + links +
+          ", since all pass the node in one order; collectives.algorithm=dimensions with direct first in " +
+          "collectives.dimensions.all_reduce, all_gather and reduce_scatter uses all"};
 }
 
 }  // namespace weft::platforms

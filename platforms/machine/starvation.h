@@ -36,4 +36,8 @@ struct RingUse {
 [[nodiscard]] std::vector<std::string> describe_starved_rings(const MachineConfig& config, const fabric::Plan& network,
                                                               const fabric::Plan* node, RingUse use);
 
+/// Rings that pass a node in one order, on links that join each pair of its accelerators: most links carry nothing. A
+/// line for people, or none.
+[[nodiscard]] std::vector<std::string> describe_idle_pairs(const MachineConfig& config, std::uint32_t followed);
+
 }  // namespace weft::platforms

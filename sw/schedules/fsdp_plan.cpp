@@ -49,15 +49,24 @@ optimizers::Holding holding_of(const FsdpConfig& config, const models::Transform
   return holding;
 }
 
+/// Whoever owns a part of what several ranks hold alike is one of so many: of those with whole tensors, or with copies
+/// of a shard.
+struct Places {
+  explicit Places(optimizers::Holding& holding)
+      : place(holding.sharing == optimizers::Sharing::kWhole ? holding.place : holding.copy),
+        count(holding.sharing == optimizers::Sharing::kWhole ? holding.ranks : holding.copies) {}
+
+  std::int64_t& place;
+  std::int64_t count;
+};
+
 /// Makes the rank that of those who own parts of the same that has most to do: all are planned like this one, for whom
 /// all wait.
 void make_busiest(const optimizers::Optimizer& optimizer, optimizers::Problem& problem) {
-  optimizers::Holding& holding = problem.holdings.front();
-  const bool is_whole = holding.sharing == optimizers::Sharing::kWhole;
-  std::int64_t& place = is_whole ? holding.place : holding.copy;
+  const Places of(problem.holdings.front());
   std::int64_t most = -1;
   std::int64_t found = 0;
-  for (place = 0; place < (is_whole ? holding.ranks : holding.copies); ++place) {
+  for (of.place = 0; of.place < of.count; ++of.place) {
     std::int64_t operations = 0;
     for (const optimizers::Task& task : optimizer.update(problem, 0)) {
       for (const optimizers::Piece& piece : task.pieces) {
@@ -66,17 +75,16 @@ void make_busiest(const optimizers::Optimizer& optimizer, optimizers::Problem& p
     }
     if (operations <= most) continue;
     most = operations;
-    found = place;
+    found = of.place;
   }
-  place = found;
+  of.place = found;
 }
 
 /// What the rank that keeps most of all keeps: each has memory for as much.
 optimizers::Kept fullest(const optimizers::Optimizer& optimizer, optimizers::Problem problem) {
-  optimizers::Holding& holding = problem.holdings.front();
+  const Places of(problem.holdings.front());
   optimizers::Kept most = optimizer.kept(problem);
-  if (holding.sharing != optimizers::Sharing::kWhole) return most;
-  for (holding.place = 0; holding.place < holding.ranks; ++holding.place) {
+  for (of.place = 0; of.place < of.count; ++of.place) {
     optimizers::Kept kept = optimizer.kept(problem);
     if (kept.state_bytes() > most.state_bytes()) most = std::move(kept);
   }

@@ -114,8 +114,10 @@ class HostMachine final : private DescribedMachine {
     platform["accelerator"] = accelerator_;
     add_nic();
     add_network();
-    if (per_node > 1) add_scale_up();
-    if (per_node > 1) platform["collectives"] = {{"algorithm", "nccl"}};
+    if (per_node > 1) {
+      platform["collectives"] = nccl();
+      add_scale_up();
+    }
     add_host();
     return std::move(made_);
   }
@@ -275,8 +277,8 @@ class HostMachine final : private DescribedMachine {
     made_.platform["fabric"] = fabric;
   }
 
-  /// GB/s from an accelerator to all others and to switches, the least of all accelerators; whether each has a link to
-  /// each other.
+  /// GB/s from an accelerator to switches or, without any, to all others, the least of all accelerators; whether each
+  /// has a link to each other.
   struct Joined {
     double rate = 0;
     double pair = 0;  ///< from one to another
@@ -290,17 +292,19 @@ class HostMachine final : private DescribedMachine {
       if (device.subtype == "NVSwitch") switches.insert(device.ids.begin(), device.ids.end());
     }
     for (const PciDevice* from : accelerators_) {
-      double sum = 0;
+      double to_switches = 0;
+      double to_others = 0;
       for (const auto& [pair, rate] : host_.links) {
         if (rate == 0 || std::find(from->ids.begin(), from->ids.end(), pair.first) == from->ids.end()) continue;
         const bool to_switch = switches.contains(pair.second);
         const bool to_other = std::any_of(accelerators_.begin(), accelerators_.end(), [&](const PciDevice* other) {
           return std::find(other->ids.begin(), other->ids.end(), pair.second) != other->ids.end();
         });
-        if (!to_switch && !to_other) continue;  // of a processor's
-        result.by_switches = result.by_switches || to_switch;
-        sum += rate / 1e3;
+        if (to_switch) to_switches += rate / 1e3;
+        if (to_other) to_others += rate / 1e3;
       }
+      result.by_switches = result.by_switches || to_switches > 0;
+      const double sum = to_switches > 0 ? to_switches : to_others;
       for (const PciDevice* to : accelerators_) {
         if (to == from) continue;
         double rate = 0;
@@ -320,7 +324,11 @@ class HostMachine final : private DescribedMachine {
 
   void add_scale_up() {
     const std::string usual = options_.scale_up.empty() ? usual_scale_up(accelerator_) : options_.scale_up;
-    const Joined found = joined();
+    Joined found = joined();
+    // hwloc can add what goes over switches (--distances-transform transitive): each pair then has a port's whole rate.
+    const double usual_rate = usual.empty() ? 0 : scale_up_rate(usual, options_);
+    const bool is_transitive = !found.by_switches && found.is_full && usual_rate > 0 && found.rate > 1.1 * usual_rate;
+    if (is_transitive) found.rate = found.pair;
     ordered_json& scale_up = made_.platform["scale_up"];
     if (usual == "nvswitch-nvl72") {
       remark("{} is of a rack that NVLink joins, of which this is one host: per_node={} is what the file shows",
@@ -328,15 +336,15 @@ class HostMachine final : private DescribedMachine {
     }
     if (found.rate > 0) {
       fact("{}: {:.0f} GB/s from an accelerator{}", host_.links_name, found.rate,
-           found.by_switches ? ", to switches" : "");
+           found.by_switches ? ", to switches"
+           : is_transitive   ? ", to each other one over switches"
+                             : "");
       scale_up = scale_up_of(usual, found.rate);
       if (usual.empty()) remark("scale_up has Weft's defaults but for its rate; --scale-up PART says otherwise");
-      // Where drivers tell rates between accelerators behind switches, all pairs have the same, each port's whole rate.
       if (found.by_switches || !usual.empty()) return;
       if (found.is_full) {
-        scale_up["fabric"]["topology"] = "dimensions";
-        scale_up["fabric"]["dimensions"] = {fmt::format("FullyConnected({})", accelerators_.size())};
-        scale_up["fabric"]["link"]["rate"] = rate_text(found.pair);
+        join_all_pairs(made_.platform, accelerators_.size(), found.pair);
+        if (accelerators_.size() > 2) remark("{}", kDirect);
         return;
       }
       remark("not every accelerator has a link to each other one: scale_up is a switch with the rate of all links");

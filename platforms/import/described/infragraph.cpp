@@ -134,7 +134,7 @@ class GraphReader {
       if (value.empty()) continue;
       double number = 0;
       if (!YAML::convert<double>::decode(YAML::Node(value), number) || !(number > 0 && number < 1e9))
-        fail(child(at, unit), "a number above 0", in_quotes(value));
+        fail(child(at, unit), "a number above 0 and below 1e9", in_quotes(value));
       return number * factor;
     }
     // Transfers of PCI Express say nothing without a number of lanes.
@@ -419,7 +419,7 @@ class GraphReader {
   }
 
   void join_ends(const Place& edge, const std::vector<std::size_t>& from, const std::vector<std::size_t>& to,
-                 std::size_t link, std::vector<GraphEdge>& edges) const {
+                 std::size_t link, std::vector<GraphEdge>& edges) {
     const std::string scheme = text(edge, "scheme");
     if (scheme == "many2many") {
       expect_size(edge, edges.size() + from.size() * to.size(), kMostEdges, "edges");
@@ -432,6 +432,13 @@ class GraphReader {
       }
     } else if (scheme == "one2one") {
       expect_size(edge, edges.size() + from.size(), kMostEdges, "edges");
+      if (from.size() != to.size()) {
+        const bool left = from.size() > to.size();
+        graph_.unpaired.push_back(edge.path + ": one2one joins " + counted(std::min(from.size(), to.size()), "pair") +
+                                  ", and " +
+                                  counted(left ? from.size() - to.size() : to.size() - from.size(), "component") +
+                                  " of " + (left ? "ep1" : "ep2") + " without another end have no edge");
+      }
       for (std::size_t i = 0; i < std::min(from.size(), to.size()); ++i) {
         if (from[i] != to[i]) edges.push_back({from[i], to[i], link});
       }

@@ -49,6 +49,7 @@ struct Infrastructure {
   std::vector<GraphEdge> inside;   ///< between components of one instance
   std::vector<GraphEdge> between;  ///< between instances
   std::vector<std::string> without_meaning;
+  std::vector<std::string> unpaired;  ///< edges whose ends are of two numbers: what is left over, for people
 };
 
 /// InfraGraph's description of an infrastructure, in YAML or JSON: devices with components, links and edges, instances

@@ -34,6 +34,10 @@ class GraphMachine final : private DescribedMachine {
 
   Described build() {
     if (!graph_.without_meaning.empty()) remark("{} without effect", join(graph_.without_meaning, ", "));
+    constexpr std::size_t kMostUnpaired = 5;
+    for (std::size_t i = 0; i < std::min(kMostUnpaired, graph_.unpaired.size()); ++i) remark("{}", graph_.unpaired[i]);
+    if (graph_.unpaired.size() > kMostUnpaired)
+      remark("{} more edges whose ends are not as many", graph_.unpaired.size() - kMostUnpaired);
     find_hosts();
     choose_parts();
     leave_out_dead_ends();
@@ -45,8 +49,8 @@ class GraphMachine final : private DescribedMachine {
     if (!nic_.empty()) platform["nic"] = nic_;
     add_network();
     if (per_node_ > 1) {
+      platform["collectives"] = nccl();
       add_scale_up();
-      platform["collectives"] = {{"algorithm", "nccl"}};
     }
     return std::move(made_);
   }
@@ -196,9 +200,23 @@ class GraphMachine final : private DescribedMachine {
     ends_.clear();
     for (const auto& members : ordered) ends_.insert(ends_.end(), members.begin(), members.end());
     if (per_node_ == 1) return;
-    remark_direct(joining);
+    pair_ = pair_rate(joining);
+    if (pair_ == 0) remark_direct(joining);
     for (const auto& [node, rate] : rates) scale_up_ = scale_up_ == 0 ? rate : std::min(scale_up_, rate);
     fact("{} of {}, joined by links of their own", counted(ordered.size(), "node"), counted(per_node_, "accelerator"));
+  }
+
+  /// The least rate between two accelerators of a node, if links and no switches join each to each other one; else 0.
+  [[nodiscard]] double pair_rate(const std::vector<GraphEdge>& joining) const {
+    std::map<std::pair<std::size_t, std::size_t>, double> pairs;
+    for (const GraphEdge& edge : joining) {
+      if (!is_xpu(edge.from) || !is_xpu(edge.to)) return 0;
+      pairs[std::minmax(edge.from, edge.to)] += graph_.links[edge.link].gigabytes_per_second.value_or(0);
+    }
+    if (pairs.size() != ends_.size() * (per_node_ - 1) / 2) return 0;
+    double least = pairs.begin()->second;
+    for (const auto& [pair, rate] : pairs) least = std::min(least, rate);
+    return least;
   }
 
   /// Accelerators with links to each other and no switch between may not have one to each other of their node.
@@ -234,6 +252,9 @@ class GraphMachine final : private DescribedMachine {
     if (rate) fact("scale-up: {:.0f} GB/s from an accelerator", *rate);
     if (part.empty()) remark("scale_up has Weft's defaults but for its rate; --scale-up PART says otherwise");
     made_.platform["scale_up"] = scale_up_of(part, rate);
+    if (!rate || pair_ == 0 || !options_.scale_up.empty()) return;
+    join_all_pairs(made_.platform, per_node_, pair_);
+    if (per_node_ > 2) remark("{}", kDirect);
   }
 
   /// Letters, digits and _, as an edge has them; not what an end is called.
@@ -449,6 +470,7 @@ class GraphMachine final : private DescribedMachine {
   std::string nic_;
   std::string unrated_;
   double scale_up_ = 0;
+  double pair_ = 0;  ///< as pair_rate() has it
   std::size_t per_node_ = 1;
 };
 

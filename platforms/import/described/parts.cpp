@@ -225,6 +225,12 @@ double link_rate(const std::string& part, const PartOptions& options) {
   return static_cast<double>(link.get("rate", Rate(400'000'000'000)).count()) / 8e9;
 }
 
+double scale_up_rate(const std::string& part, const PartOptions& options) {
+  Document document = document_of("scale_up", part, options);
+  const Node link = document.root().child("scale_up").as_part("scale_up").child("fabric").child("link").as_part("link");
+  return static_cast<double>(link.get("rate", Rate(0)).count()) / 8e9;
+}
+
 double memory_of(const std::string& part, const PartOptions& options) {
   Document document = document_of("accelerator", part, options);
   const Node hbm = document.root().child("accelerator").as_part("accelerator").child("hbm").as_part("hbm");
@@ -232,7 +238,7 @@ double memory_of(const std::string& part, const PartOptions& options) {
 }
 
 ordered_json fabric_of_parts(const NetworkParts& network, double share, const PartOptions& options) {
-  ordered_json link = {{"part", network.link}, {"buffer", "256KiB"}};
+  ordered_json link = {{"part", network.link}};
   if (share != 1) link["rate"] = rate_text(link_rate(network.link, options) * share);
   if (network.is_ethernet) link["flow_control"] = "pfc";
   ordered_json fabric = {{"link", link}};
@@ -242,11 +248,26 @@ ordered_json fabric_of_parts(const NetworkParts& network, double share, const Pa
 }
 
 ordered_json scale_up_of(const std::string& part, std::optional<double> gigabytes_per_second) {
-  ordered_json link = {{"buffer", "256KiB"}};
-  if (gigabytes_per_second) link["rate"] = rate_text(*gigabytes_per_second);
-  ordered_json scale_up = {{"fabric", {{"segment", "4KiB"}, {"link", link}}}};
+  ordered_json scale_up = {{"fabric", {{"segment", "4KiB"}}}};
+  if (gigabytes_per_second) scale_up["fabric"]["link"]["rate"] = rate_text(*gigabytes_per_second);
   if (!part.empty()) scale_up["part"] = part;
   return scale_up;
+}
+
+ordered_json nccl() {
+  return {{"algorithm", "nccl"}, {"entry", "11.5us"}};
+}
+
+void join_all_pairs(ordered_json& platform, std::size_t per_node, double gigabytes_per_second) {
+  ordered_json& fabric = platform["scale_up"]["fabric"];
+  fabric["topology"] = "dimensions";
+  fabric["dimensions"] = {"FullyConnected(" + std::to_string(per_node) + ")"};
+  fabric["link"]["rate"] = rate_text(gigabytes_per_second);
+  if (per_node < 3) return;
+  ordered_json dimensions = ordered_json::object();
+  for (const char* op : {"all_reduce", "all_gather", "reduce_scatter"}) dimensions[op] = {"direct", "ring"};
+  dimensions["rooted"] = {"direct", "binomial"};
+  platform["collectives"] = {{"algorithm", "dimensions"}, {"dimensions", dimensions}};
 }
 
 }  // namespace weft::platforms::described

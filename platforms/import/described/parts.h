@@ -86,6 +86,8 @@ std::string rate_text(double gigabytes_per_second);
 
 /// Of a link's part, in gigabytes a second.
 double link_rate(const std::string& part, const PartOptions& options);
+/// Of a port of a scale_up's part, in gigabytes a second; 0 if the part says nothing.
+double scale_up_rate(const std::string& part, const PartOptions& options);
 /// Of an accelerator's part, in bytes; 0 if its memory says nothing.
 double memory_of(const std::string& part, const PartOptions& options);
 
@@ -93,5 +95,16 @@ double memory_of(const std::string& part, const PartOptions& options);
 nlohmann::ordered_json fabric_of_parts(const NetworkParts& network, double share, const PartOptions& options);
 /// `scale_up` of a part, or without one, with links of such a rate or those of the part.
 nlohmann::ordered_json scale_up_of(const std::string& part, std::optional<double> gigabytes_per_second);
+
+/// `collectives` by NCCL. A collective's entry is the library's, whatever machine it runs on: that of dgx-h100, which
+/// nccl-tests of an H100 gave.
+nlohmann::ordered_json nccl();
+
+/// What a machine whose links join each pair of three or more accelerators does with them, for people.
+inline constexpr std::string_view kDirect =
+    "links join each pair of a node's accelerators: collectives go by the algorithm dimensions, direct within a node, "
+    "which uses all of them, as the rings of RCCL do; rings of Weft use one of an accelerator";
+/// Links of such a rate between each pair of the accelerators of a node, and collectives that use them.
+void join_all_pairs(nlohmann::ordered_json& platform, std::size_t per_node, double gigabytes_per_second);
 
 }  // namespace weft::platforms::described

@@ -175,6 +175,8 @@ Group* NcclCollectives::switches(NcclAlgorithm algorithm) {
     const Nodes nodes(ranks_);
     options.in_network.all_reduce = AllReducePattern::kReduceMulticast;
     options.in_network.staging.channels = config_.nvls_channels;
+    // NVLS and NVLSTree copy buffers of any size through their channels.
+    options.in_network.low_latency_limit = Bytes();
     options.pieces =
         nvls_steps(static_cast<std::uint64_t>(config_.nvls_channels) * static_cast<std::uint64_t>(nodes.per_node()));
     if (algorithm == NcclAlgorithm::kNvlsTree) options.across = TwoLevel::Across::kTrees;

@@ -130,6 +130,20 @@ TEST_F(WhyCli, SimulatesWhatTheFieldsOfAResourceAllow) {
   EXPECT_EQ(weft("why out --what-if cable=x4 --verify").out.find("was simulated with"), std::string::npos);
 }
 
+/// What cannot be simulated does not keep the others from it.
+TEST_F(WhyCli, TellsWhyAChangeIsNotSimulated) {
+  why("../two.json --set fabric.edges.7.link.rate=20Gbps");
+  const std::string changes = "why out --what-if uplink=x2 --what-if hbm=x2 --verify";
+  const Ran told = weft(changes);
+  EXPECT_EQ(told.code, 0) << told.err;
+  EXPECT_NE(told.out.find("Not simulated: no setting makes uplink=x2: fabric.uplinks is"), std::string::npos)
+      << told.out;
+  const json rows = json::parse(weft(changes + " --json").out);
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0].count("simulated_ps"), 0U) << rows[0];
+  EXPECT_GT(rows[1]["simulated_ps"], 0);
+}
+
 TEST_F(WhyCli, ComparesTwoRunsWholly) {
   why("../two.json");
   weft("run --timeline-ranks 0 --out slow --why ../two.json --set fabric.edges.7.link.rate=20Gbps");

@@ -69,6 +69,15 @@ NcclRun nccl_sum(MachineConfig config, std::uint64_t bytes) {
   return nccl_run(config, CollectiveOp::kAllReduce, bytes);
 }
 
+/// The switches' own tree for short sums is SHARP's: NVLS copies what is short through its channels, too.
+TEST(Nvls, ShortBuffersGoThroughItsChannels) {
+  const MachineConfig config = nccl_of(8, 8);
+  const NcclRun few = nccl_run(config, CollectiveOp::kAllReduce, 1 << 10);
+  EXPECT_TRUE(few.within);
+  EXPECT_EQ(few.wrong, 0);
+  EXPECT_GT(2 * few.time, nccl_run(config, CollectiveOp::kAllReduce, 8 << 10).time);
+}
+
 TEST(Nvls, SumsLongBuffersWithinANode) {
   for (const int ranks : {4, 8}) {
     const NcclRun outcome = nccl_sum(nccl_of(ranks, ranks), kLongBuffer);

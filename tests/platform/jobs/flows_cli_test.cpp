@@ -56,6 +56,30 @@ class FlowsCli : public test::CliTest {
   json flows(const std::string& options) { return run_json("../flows.json --set workload.pattern=" + options); }
 };
 
+/// A packet that was sent again over another path is nobody's concern, wherever the first one stays.
+TEST_F(FlowsCli, EndsThoughPacketsStayBeforeADeadLink) {
+  write("tree.json", R"({"accelerators": 16, "per_node": 1, "accelerator": "h100-sxm", "nic": {"part": "connectx-7",
+        "transport": "uet", "congestion": "nscc", "uet": {"spray": "reps"}},
+        "fabric": {"topology": "fat-tree", "radix": 8, "hosts_per_leaf": 4, "routing": "ecmp",
+                   "link": {"flow_control": "lossy"}, "switch": {"buffer": {"trim": "150kB"},
+                   "marking": {"min": "30kB", "max": "120kB", "probability": 1}}},
+        "workload": {"kind": "flows", "pattern": "permutation", "bytes": "2MB"}})");
+  const test::Ran later =
+      weft(R"(run ../tree.json --json --set 'fabric.faults=[{"link":"leaf0-spine0","from":"10us","down":true}]')");
+  ASSERT_EQ(later.code, 0) << later.err;
+  const json result = json::parse(later.out);
+  EXPECT_EQ(result["warnings"][0], "network: leaf0-spine0 is down from 10us on") << result["warnings"];
+  EXPECT_NE(later.err.find("packets that nobody waits for are left before what is down"), std::string::npos)
+      << later.err;
+  // From the start it is avoided, by any transport.
+  for (const char* transport : {"uet", "roce"}) {
+    const test::Ran round = weft(std::string("run ../tree.json --set nic.uet.spray=oblivious --set nic.transport=") +
+                                 transport + (transport[0] == 'r' ? " --set nic.congestion=dcqcn" : "") +
+                                 R"( --set 'fabric.faults=[{"link":"leaf0-spine0","down":true}]')");
+    EXPECT_EQ(round.code, 0) << round.err;
+  }
+}
+
 TEST_F(FlowsCli, BytesArrive) {
   for (const char* pattern : {"shift", "permutation", "incast", "all_to_all", "write", "read"}) {
     const json ran = flows(std::string(pattern) + " --data --set workload.messages=2");

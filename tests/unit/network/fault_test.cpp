@@ -219,6 +219,16 @@ TEST(Rerouting, GoesRoundASpineThatIsDownFromTheStart) {
   }
 }
 
+TEST(Rerouting, RoutesThatNeverChangeAvoidWhatIsDownAllTheTime) {
+  Net net(tree_with({{.link = "spine1", .down = true}, {.link = "spine2-leaf0", .until = 1_ms, .down = true}}), 16);
+  flood(net, 5);
+  net.expect_all_arrived(5);
+  net.expect_nothing_left();
+  // What comes back is waited for.
+  EXPECT_GT(net.dispatcher.now(), 1_ms);
+  EXPECT_EQ(net.network->plan().reroutings().size(), 1u);
+}
+
 TEST(Rerouting, FindsWhatWaitsAnotherWay) {
   // All uplinks but one go, with packets in the queues of each.
   FabricConfig config = tree_with({{.link = "leaf0>spine1", .from = 3_us, .down = true},
@@ -337,10 +347,10 @@ TEST(Partition, SaysThatRoutesDoNotChange) {
     EXPECT_EQ(text_of(net.network->outages(true)), "network: spine0-leaf0 was down from 1us until 1s\n");
   }
   test::fresh_kernel();
-  Net net(tree_with({{.link = "spine0", .down = true}}), 16);
+  Net net(tree_with({{.link = "spine0", .from = 1_ps, .down = true}}), 16);
   flood(net, 1);
   EXPECT_EQ(text_of(net.network->outages()),
-            "network: spine0 is down from 0ps on\n"
+            "network: spine0 is down from 1ps on\n"
             "network: all ends could be reached by other paths, but routes do not change: reroute_after is 0\n");
   EXPECT_FALSE(net.network->left_over().empty());
 }

@@ -138,6 +138,28 @@ TEST_F(ImportInfragraph, NobodyHasTwoWaysOutBeforeEachHasOne) {
   EXPECT_NE(std::find(edges.begin(), edges.end(), json("end3 - sw_0")), edges.end()) << edges;
 }
 
+TEST_F(ImportInfragraph, EndsWithoutAnotherEndAreReported) {
+  json graph = pair();
+  graph["edges"][0]["ep2"]["component"] = "port[0:5]";
+  const Ran made = import(graph);
+  ASSERT_EQ(made.code, 0) << made.err;
+  EXPECT_NE(made.err.find("graph.json: edges.0: one2one joins 4 pairs, and 1 component of ep2 without another end"),
+            std::string::npos)
+      << made.err;
+  EXPECT_EQ(import(pair()).err.find("one2one"), std::string::npos);
+}
+
+/// A link of 7.2 Tb/s takes more than the least buffer; a machine that is imported has what its links take.
+TEST_F(ImportInfragraph, LinksOfAnyRateAreFull) {
+  json graph = pair();
+  graph["devices"][0]["links"][0] = link("nvlink", 7200);
+  graph["devices"][0]["components"][0]["description"] = "NVIDIA B200 SXM";
+  ASSERT_EQ(import(graph).code, 0);
+  const Ran sum = weft("collective p.json --op all_reduce --bytes 64KiB");
+  EXPECT_EQ(sum.code, 0) << sum.err;
+  EXPECT_EQ(sum.err.find("fills"), std::string::npos) << sum.err;
+}
+
 TEST_F(ImportInfragraph, SwitchesOutsideOfHostsCanJoinAccelerators) {
   json graph = pair();
   graph["devices"][0]["edges"].erase(4);
@@ -166,6 +188,16 @@ TEST_F(ImportInfragraph, ARingOfAcceleratorsIsReported) {
   const Ran full = import(graph);
   ASSERT_EQ(full.code, 0) << full.err;
   EXPECT_EQ(full.err.find("some others only"), std::string::npos) << full.err;
+  EXPECT_NE(full.err.find("links join each pair"), std::string::npos) << full.err;
+  const json scale_up = platform()["scale_up"]["fabric"];
+  EXPECT_EQ(scale_up["dimensions"], json({"FullyConnected(4)"}));
+  EXPECT_EQ(scale_up["link"]["rate"], "3600Gbps");
+  EXPECT_EQ(platform()["collectives"]["algorithm"], "dimensions");
+  const Ran sum = weft("collective p.json --op all_reduce --bytes 64KiB --data");
+  EXPECT_EQ(sum.code, 0) << sum.err;
+  ASSERT_EQ(import(graph, "--scale-up nvswitch-h100").code, 0);
+  EXPECT_EQ(platform()["collectives"]["algorithm"], "nccl");
+  EXPECT_FALSE(platform()["scale_up"]["fabric"].contains("dimensions"));
 }
 
 TEST_F(ImportInfragraph, DevicesAreMadeOfDevices) {
@@ -241,7 +273,9 @@ TEST_F(ImportInfragraph, RefusesWhatIsNoInfraGraph) {
                     {"edges.0.ep1.instance: expected an instance: host, sw, got \"hosts\""});
   expect_refused_of(changed("/edges/0/ep1", nullptr), {"edges.0.ep1: expected an object"});
   expect_refused_of(changed("/links/0/physical/bandwidth/gigabits_per_second", -1),
-                    {"links.0.physical.bandwidth.gigabits_per_second: expected a number above 0"});
+                    {"links.0.physical.bandwidth.gigabits_per_second: expected a number above 0 and below 1e9, got"});
+  expect_refused_of(changed("/links/0/physical/latency/ns", 1e20),
+                    {"links.0.physical.latency.ns: expected a number above 0 and below 1e9"});
   expect_refused_of(changed("/edges", json::array()), {"graph.json: edges: expected edges between the instances"});
   expect_refused_of(changed("/edges/0/ep1/instance", "host[0]"),
                     {"edges: expected an edge from host.1 to the network"});

@@ -98,6 +98,8 @@ TEST_F(ImportLstopo, AHostBecomesNodesOfAMachine) {
   EXPECT_EQ(machine["scale_up"]["part"], "nvswitch-h100");
   EXPECT_EQ(machine["scale_up"]["fabric"]["link"]["rate"], "3200Gbps");
   EXPECT_EQ(machine["firmware"]["cores"], 2);
+  const json catalogue = json::parse(test::read_file(WEFT_SOURCE_DIR "/platforms/dgx-h100.json"));
+  EXPECT_EQ(machine["collectives"]["entry"], catalogue["collectives"]["entry"]);
   for (const char* fact : {"2 accelerators in a node: 0000:10:00.0 [10de:2330] NVIDIA H100 80GB HBM3, as h100-sxm",
                            "under one PCIe switch: NIC 0000:21:00.0 (mlx5_1) and accelerator 0000:11:00.0",
                            "NVLinkBandwidth: 400 GB/s from an accelerator", "host: 4 cores in 1 package"}) {
@@ -154,12 +156,65 @@ TEST_F(ImportLstopo, LinksWithoutSwitchesJoinAllPairs) {
   EXPECT_EQ(sum.code, 0) << sum.err;
 }
 
+/// Of rings that all go one way, a link to each other accelerator is left to one of them.
+TEST_F(ImportLstopo, CollectivesUseLinksBetweenAllPairs) {
+  Board board;
+  board.gpu = "1200 [1002:74a1] [1002:74a1] 00";
+  board.driver = "RSMI";
+  board.gpus = 8;
+  board.nics = 8;
+  std::string ids;
+  std::string values;
+  for (int i = 0; i < 8; ++i) {
+    ids += "13" + std::to_string(i) + " ";
+    for (int j = 0; j < 8; ++j) values += i == j ? "0 " : "64000 ";
+  }
+  board.links = "<distances2 type=\"OSDev\" nbobjs=\"8\" kind=\"9\" name=\"XGMIBandwidth\" indexing=\"gp\"><indexes>" +
+                ids + "</indexes><u64values>" + values + "</u64values></distances2>";
+  const Ran made = import(board);
+  ASSERT_EQ(made.code, 0) << made.err;
+  EXPECT_NE(made.err.find("links join each pair of a node's accelerators: collectives go by the algorithm dimensions"),
+            std::string::npos)
+      << made.err;
+  const auto busbw = [&](const std::string& more) {
+    const Ran sum = weft("collective p.json --op all_reduce --bytes 64MiB --json " + more);
+    EXPECT_EQ(sum.code, 0) << sum.err;
+    const bool is_told = sum.err.find("rings use 1 of 7") != std::string::npos;
+    EXPECT_EQ(is_told, !more.empty()) << sum.err;
+    return json::parse(sum.out)["rows"][0]["busbw"].get<double>();
+  };
+  const double one = busbw("--algorithm nccl");
+  EXPECT_LT(one, 64);
+  EXPECT_GT(busbw(""), 4 * one);
+  const Ran right = weft("collective p.json --op all_reduce --bytes 64KiB --data");
+  EXPECT_EQ(right.code, 0) << right.err;
+}
+
+/// lstopo --distances-transform transitive: what goes over switches stands between each pair.
+TEST_F(ImportLstopo, RatesOverSwitchesAreOfAPort) {
+  Board board;
+  board.gpus = 3;
+  std::string values;
+  for (int i = 0; i < 9; ++i) values += i % 4 == 0 ? "1000000 " : "450000 ";
+  board.links =
+      "<distances2 type=\"OSDev\" nbobjs=\"3\" kind=\"9\" name=\"NVLinkBandwidth\" indexing=\"gp\">"
+      "<indexes length=\"12\">130 131 132 </indexes><u64values length=\"80\">" +
+      values + "</u64values></distances2>";
+  const Ran made = import(board);
+  ASSERT_EQ(made.code, 0) << made.err;
+  EXPECT_EQ(platform()["scale_up"]["part"], "nvswitch-h100");
+  EXPECT_EQ(platform()["scale_up"]["fabric"]["link"]["rate"], "3600Gbps");
+  EXPECT_NE(made.out.find("NVLinkBandwidth: 450 GB/s from an accelerator, to each other one over switches"),
+            std::string::npos)
+      << made.out;
+}
+
 TEST_F(ImportLstopo, NicsOnEthernetHaveItsLinks) {
   Board board;
   board.nic = "0200 [15b3:1021] [15b3:0041] 00";
   ASSERT_EQ(import(board, "--nodes 2").code, 0);
   const json fabric = platform()["fabric"];
-  EXPECT_EQ(fabric["link"], json({{"part", "ethernet-400g"}, {"buffer", "256KiB"}, {"flow_control", "pfc"}}));
+  EXPECT_EQ(fabric["link"], json({{"part", "ethernet-400g"}, {"flow_control", "pfc"}}));
   EXPECT_EQ(fabric["switch"], "spectrum-4");
   const Ran sum = weft("collective p.json --op all_reduce --bytes 64KiB --data");
   EXPECT_EQ(sum.code, 0) << sum.err;
@@ -173,7 +228,7 @@ TEST_F(ImportLstopo, PartsOfOnesOwnLieBesideThePlatform) {
   write("work/my-like.json", R"({"kind": "link", "source": "mine", "fields": {"part": "my-link"}})");
   const Ran made = import(board, "--network my-like");
   ASSERT_EQ(made.code, 0) << made.err;
-  EXPECT_EQ(platform()["fabric"]["link"], json({{"part", "my-like"}, {"buffer", "256KiB"}, {"rate", "50Gbps"}}));
+  EXPECT_EQ(platform()["fabric"]["link"], json({{"part", "my-like"}, {"rate", "50Gbps"}}));
   EXPECT_EQ(import(board, "--network my-like").code, 0);
   const Ran refused = import(board, "--network my-links");
   EXPECT_EQ(refused.code, 2);

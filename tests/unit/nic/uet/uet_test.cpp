@@ -266,6 +266,10 @@ TEST(Uet, FailsAfterItsRetries) {
   EXPECT_EQ(entries[1].entry.status, Status::kFlushed);
   EXPECT_EQ(sum(bench, &NicCounters::timeouts), 3);
   EXPECT_EQ(bench.packets.outstanding(), 0);
+  ASSERT_EQ(bench.nics[0]->failures().size(), 1u);
+  EXPECT_NE(bench.nics[0]->failures()[0].find("retries ran out after 3, each 50us without an answer"),
+            std::string::npos)
+      << bench.nics[0]->failures()[0];
 }
 
 TEST(Uet, RefusesMemoryThatAKeyDoesNotOpen) {
