@@ -107,6 +107,25 @@ TEST_F(CliTest, PartShowsItsFieldsAndTheirSources) {
             "\"h100-sxm\" or \"h100-sxm-500w\"?\n");
 }
 
+/// 128 lanes of each SM do two operations in a cycle: figures of different announcements do not fit each other.
+TEST_F(CliTest, VectorPeaksFollowFromLanesAndClock) {
+  const auto value = [this](const std::string& part, const std::string& path) {
+    const json shown = json::parse(weft("parts show " + part + " --json").out);
+    for (const json& field : shown["fields"]) {
+      if (field["path"] == path) return field["value"].get<double>();
+    }
+    ADD_FAILURE() << part << " has no " << path;
+    return 0.0;
+  };
+  for (const char* part : {"h100-sxm", "b200-sxm", "gb200", "b300-sxm"}) {
+    const double lanes = 256 * value(part, "compute.sms") * value(part, "compute.vector_clock") * 1e6;
+    EXPECT_NEAR(value(part, "compute.vector_fp32") * 1e12 / lanes, 1, 0.01) << part;
+  }
+  EXPECT_EQ(value("b200-sxm", "compute.vector_fp32"), value("b300-sxm", "compute.vector_fp32"));
+  for (const char* part : {"h100-sxm", "b200-sxm", "gb200"})
+    EXPECT_NEAR(value(part, "compute.vector_fp32") / value(part, "compute.vector_fp64"), 2, 0.05) << part;
+}
+
 TEST_F(CliTest, CatalogueReads) {
   const json parts = json::parse(weft("parts --json").out);
   EXPECT_GE(parts.size(), 10U);

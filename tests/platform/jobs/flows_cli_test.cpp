@@ -73,9 +73,12 @@ TEST_F(FlowsCli, EndsThoughPacketsStayBeforeADeadLink) {
       << later.err;
   // From the start it is avoided, by any transport.
   for (const char* transport : {"uet", "roce"}) {
-    const test::Ran round = weft(std::string("run ../tree.json --set nic.uet.spray=oblivious --set nic.transport=") +
-                                 transport + (transport[0] == 'r' ? " --set nic.congestion=dcqcn" : "") +
-                                 R"( --set 'fabric.faults=[{"link":"leaf0-spine0","down":true}]')");
+    const test::Ran round =
+        weft(std::string("run ../tree.json --set nic.uet.spray=oblivious --set nic.transport=") + transport +
+             (transport[0] == 'r' ? " --set nic.congestion=none --set fabric.link.flow_control=credits "
+                                    "--set fabric.switch.buffer.trim=0B --set fabric.switch.marking.probability=0"
+                                  : "") +
+             R"( --set 'fabric.faults=[{"link":"leaf0-spine0","down":true}]')");
     EXPECT_EQ(round.code, 0) << round.err;
   }
 }
