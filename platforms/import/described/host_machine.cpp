@@ -273,6 +273,12 @@ class HostMachine final : private DescribedMachine {
              counted(nics_.size(), "NIC"), counted(accelerators_.size(), "accelerator"));
     }
     ordered_json fabric = {{"topology", "fat-tree"}, {"radix", network->radix}, {"hosts_per_leaf", network->radix / 2}};
+    const std::size_t ends = accelerators_.size() * static_cast<std::size_t>(nodes_);
+    if (ends > static_cast<std::size_t>(network->radix) * static_cast<std::size_t>(network->radix) / 2) {
+      fabric["levels"] = 3;
+      fact("network: three levels, since two of switches of {} ports join {} accelerators at most", network->radix,
+           network->radix * network->radix / 2);
+    }
     fabric.update(fabric_of_parts(*network, share, options_));
     made_.platform["fabric"] = fabric;
   }

@@ -122,6 +122,17 @@ TEST_F(ImportLstopo, TheSampleRuns) {
   EXPECT_EQ(sum.code, 0) << sum.err;
 }
 
+/// Two levels of switches of 64 ports join 2,048.
+TEST_F(ImportLstopo, ManyNodesNeedThreeLevels) {
+  const std::string sample = "import lstopo " WEFT_SOURCE_DIR "/docs/inputs/lstopo.xml --out p.json --nodes ";
+  ASSERT_EQ(weft(sample + "512").code, 0);
+  EXPECT_FALSE(platform()["fabric"].contains("levels"));
+  const Ran made = weft(sample + "513");
+  ASSERT_EQ(made.code, 0) << made.err;
+  EXPECT_EQ(platform()["fabric"]["levels"], 3);
+  EXPECT_NE(made.out.find("three levels"), std::string::npos) << made.out;
+}
+
 TEST_F(ImportLstopo, LanesFollowFromTheRate) {
   struct Link {
     const char* rate;
