@@ -69,6 +69,7 @@ class EdgeJob final : public Job {
     row("  as planned", fmt::format("{:>10}", short_time(mean_of(result.planned))));
     row("  of equal parts", fmt::format("{:>10}", short_time(mean_of(result.equal))));
     row("less than equal parts", fmt::format("{:>8.1f} %", saved(result)));
+    if (result.wrong >= 0) row("wrong elements", fmt::format("{:>10}", result.wrong));
     return text;
   }
   [[nodiscard]] std::int64_t wrong() const override { return learning_->result().wrong; }
