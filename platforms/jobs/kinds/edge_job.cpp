@@ -35,6 +35,10 @@ class EdgeJob final : public Job {
   }
   void record(Probe& probe, int ranks) override { learning_->record(probe, ranks); }
   void start() override { learning_->start(); }
+  /// Blocks are kernels of a given length.
+  [[nodiscard]] std::function<std::uint64_t(const accelerator::ComputeConfig&)> kernels_on() const override {
+    return [](const accelerator::ComputeConfig& /*compute*/) { return std::uint64_t{0}; };
+  }
   [[nodiscard]] double progress() const override { return learning_->progress(); }
   [[nodiscard]] std::vector<Time> step_ends() const override { return learning_->ends(); }
   [[nodiscard]] std::string title() const override {
