@@ -132,7 +132,8 @@ bool uses_switches(const CommunicatorConfig& config, const MachineUse& use) {
 }
 
 /// Scopes that the run has no traffic of, and compressors that none of it could have.
-void add_compression(IdleCollector& idle, const compression::MessageCompression& config, const MachineUse& use) {
+void add_compression(IdleCollector& idle, const compression::MessageCompression& config, const MachineUse& use,
+                     bool real) {
   using compression::Traffic;
   const std::string path = "collectives.compression";
   for (const auto& [name, traffic] : enum_names(Traffic())) {
@@ -153,7 +154,7 @@ void add_compression(IdleCollector& idle, const compression::MessageCompression&
     for (const auto& [name, traffic] : enum_names(Traffic())) scopes.emplace_back(name);
     idle.add(true, path, "no message of this run travels compressed by " + config.method.text(), scopes);
   }
-  for (const compression::Unfollowed& each : compression::unfollowed(config, path)) {
+  for (const compression::Unfollowed& each : compression::unfollowed(config, real, path)) {
     idle.add(true, each.field, each.why);
   }
   for (const auto& [name, traffic] : enum_names(Traffic())) {
@@ -211,7 +212,7 @@ void add_followed(IdleCollector& idle, const MachineConfig& config, const Machin
     add(Followed::kSeveral, {"collectives.dimensions.scheduling"},
         "no collective of this run began before the one before it had ended");
   }
-  add_compression(idle, config.collectives.compression, use);
+  add_compression(idle, config.collectives.compression, use, config.data);
   // Where switches had no room, what asks for it is why.
   if (!uses_switches(config.collectives, use) || has_followed(use.followed, Followed::kFull)) return;
   add(Followed::kPieces, {"collectives.piece", "collectives.pieces"},
@@ -333,6 +334,13 @@ bool is_element(const std::string& field, const std::string& path) {
 }
 
 }  // namespace
+
+bool kernels_follow(const ComputeConfig& compute, std::string_view field,
+                    const std::function<std::uint64_t(const ComputeConfig&)>& kernels_on) {
+  ComputeConfig tried = compute;
+  return !is_indifferent([&](FieldVisitor& visitor) { tried.fields(visitor); }, field,
+                         [&] { return kernels_on(tried); }, Extremes::kTried);
+}
 
 MachineUse use_of(Machine& machine) {
   MachineUse use;

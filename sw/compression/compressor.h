@@ -143,6 +143,8 @@ struct Compressor {
   bool follows_ratio = true;
   bool follows_stages = false;
   bool follows_error_feedback = true;
+  /// Without data the ratio stands for what fields of its own decide, and with data these alone.
+  bool ratio_stands_for_own = false;
   /// What comes is what was sent, to the bit, whatever it means.
   bool exact = false;
   /// A message stands for all of its elements, not for a sum: an Allgather, a ReduceScatter, an AllToAll or a send can
@@ -179,8 +181,9 @@ struct Unfollowed {
   std::string field;
   std::string why;
 };
-[[nodiscard]] std::vector<Unfollowed> unfollowed(const CompressionConfig& config, const std::string& path);
-[[nodiscard]] std::vector<Unfollowed> unfollowed(const MessageCompression& config,
+/// `real`: with data on.
+[[nodiscard]] std::vector<Unfollowed> unfollowed(const CompressionConfig& config, bool real, const std::string& path);
+[[nodiscard]] std::vector<Unfollowed> unfollowed(const MessageCompression& config, bool real,
                                                  const std::string& path = "collectives.compression");
 
 /// What the compressor says, of each tensor by itself if the configuration has it so.

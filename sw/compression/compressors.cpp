@@ -80,7 +80,7 @@ void check(const CompressionConfig& config, const std::string& path) {
   if (compressor.check) compressor.check(config, path + "." + detail::section_key(compressor.name));
 }
 
-std::vector<Unfollowed> unfollowed(const CompressionConfig& config, const std::string& path) {
+std::vector<Unfollowed> unfollowed(const CompressionConfig& config, bool real, const std::string& path) {
   std::vector<Unfollowed> fields;
   const std::string method = path + ".method is " + config.method.text();
   const Compressor* compressor = config.on() ? &compressor_of(config, path) : nullptr;
@@ -93,6 +93,14 @@ std::vector<Unfollowed> unfollowed(const CompressionConfig& config, const std::s
   const bool hops = compressor != nullptr && plan_by(*compressor, {.elements = 1}, config).wire == Wire::kHops;
   for (const char* field : {"by_tensor", "kernels"}) add(compressor != nullptr && !hops, field, method);
   for (const Section& section : config.own) add(section.name == config.method.text(), section.key.c_str(), method);
+  if (compressor != nullptr && compressor->ratio_stands_for_own) {
+    const std::string own = detail::section_key(compressor->name);
+    if (real) {
+      add(false, "ratio", "with data " + path + "." + own + " decides what is sent");
+    } else {
+      add(false, own.c_str(), "without data " + path + ".ratio stands for what is sent");
+    }
+  }
   return fields;
 }
 
@@ -122,13 +130,13 @@ void check(const MessageCompression& config, const std::string& path) {
   }
 }
 
-std::vector<Unfollowed> unfollowed(const MessageCompression& config, const std::string& path) {
-  std::vector<Unfollowed> fields = unfollowed(static_cast<const CompressionConfig&>(config), path);
+std::vector<Unfollowed> unfollowed(const MessageCompression& config, bool real, const std::string& path) {
+  std::vector<Unfollowed> fields = unfollowed(static_cast<const CompressionConfig&>(config), real, path);
   for (const auto& [name, traffic] : enum_names(Traffic())) {
     const ScopeConfig* const scope = config.scope(traffic);
     if (scope == nullptr) continue;
     const std::string own = path + "." + std::string(name);
-    for (Unfollowed& each : unfollowed(scope->how, own)) {
+    for (Unfollowed& each : unfollowed(scope->how, real, own)) {
       if (scope->method.is_same()) each.why = own + ".method is same";
       fields.push_back(std::move(each));
     }

@@ -187,7 +187,7 @@ void invert(std::int64_t side, std::span<const Real> factor, Real damping, std::
   if (cholesky.info() == Eigen::Success) result = cholesky.solve(Matrix<Real>::Identity(side, side));
   if (cholesky.info() != Eigen::Success || !result.allFinite()) {
     throw std::domain_error(
-        fmt::format("expected a positive definite matrix; damped by {}, it is not", static_cast<double>(damping)));
+        fmt::format("expected a positive definite matrix; damped by {:g}, it is not", static_cast<double>(damping)));
   }
   for (std::int64_t column = 0; column < side; ++column) {
     for (std::int64_t row = 0; row < column; ++row) result(column, row) = result(row, column);

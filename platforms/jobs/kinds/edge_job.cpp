@@ -35,6 +35,10 @@ class EdgeJob final : public Job {
   }
   void record(Probe& probe, int ranks) override { learning_->record(probe, ranks); }
   void start() override { learning_->start(); }
+  /// Blocks are kernels of a given length.
+  [[nodiscard]] std::function<std::uint64_t(const accelerator::ComputeConfig&)> kernels_on() const override {
+    return [](const accelerator::ComputeConfig& /*compute*/) { return std::uint64_t{0}; };
+  }
   [[nodiscard]] double progress() const override { return learning_->progress(); }
   [[nodiscard]] std::vector<Time> step_ends() const override { return learning_->ends(); }
   [[nodiscard]] std::string title() const override {
@@ -69,6 +73,7 @@ class EdgeJob final : public Job {
     row("  as planned", fmt::format("{:>10}", short_time(mean_of(result.planned))));
     row("  of equal parts", fmt::format("{:>10}", short_time(mean_of(result.equal))));
     row("less than equal parts", fmt::format("{:>8.1f} %", saved(result)));
+    if (result.wrong >= 0) row("wrong elements", fmt::format("{:>10}", result.wrong));
     return text;
   }
   [[nodiscard]] std::int64_t wrong() const override { return learning_->result().wrong; }

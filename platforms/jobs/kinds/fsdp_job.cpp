@@ -210,6 +210,9 @@ std::vector<IdleFields> FsdpJob::idle() const {
     if (section.name == config_.optimizer.name.text()) continue;
     idle.push_back({path + "." + section.key, {}, path + ".optimizer is " + config_.optimizer.name.text(), false, {}});
   }
+  if (config_.optimizer.name.text() == "muon") {
+    idle.push_back({path + ".muon.tensor_parallel", {}, "no matrix is cut by tensor parallelism", false, {}});
+  }
   if (shards() == 1) {
     for (const char* field : {".forward_prefetch", ".backward_prefetch", ".limit_all_gathers"}) {
       idle.push_back({path + field, {}, "every rank has all parameters, so that nothing is gathered", false, {}});

@@ -138,6 +138,7 @@ std::string GraphSamplingJob::text() const {
   row("            copy",
       fmt::format("{:>10}  {}", short_time(result.copy), short_bytes(static_cast<double>(result.copied_bytes))));
   row("nodes of a batch", fmt::format("{:>10}", sampling_->hops().back().sources));
+  if (result.wrong >= 0) row("wrong elements", fmt::format("{:>10}", result.wrong));
   if (const std::string remark = sampling_->remark(); !remark.empty()) text += "\n" + remark + "\n";
   return text;
 }

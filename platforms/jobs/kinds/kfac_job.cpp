@@ -220,7 +220,12 @@ std::vector<IdleFields> KfacJob::idle() const {
   for (Kfac::Unused& each : kfac_->unused())
     idle.push_back({std::move(each.field), {}, std::move(each.why), false, {}});
   if (!config_.training.on) {
-    idle.push_back({"workload.training", {"workload.training.on"}, "workload.training.on is false", false, {}});
+    const std::string off = "workload.training.on is false";
+    idle.push_back({"workload.training", {"workload.training.on"}, off, false, {}});
+    for (const char* algorithm : {"coda", "codasca"}) {
+      if (config_.algorithm.text() == algorithm)
+        idle.push_back({std::string("workload.") + algorithm + ".positive", {}, off, false, {}});
+    }
   }
   return idle;
 }
@@ -299,7 +304,8 @@ ordered_json KfacJob::summary() const {
           {"communicated_tensors", result.inverse_messages},
           {"delayed_messages", result.delayed_messages},
           {"rest_us", to_us(result.rest)},
-          {"sent_share", config_.compression.on() ? ordered_json(result.sent_share) : ordered_json(nullptr)},
+          {"sent_share",
+           config_.compression.on() && share_->size() > 1 ? ordered_json(result.sent_share) : ordered_json(nullptr)},
           {"activation_bytes", result.activation_bytes},
           {"allocated_activation_bytes", result.allocated_activation_bytes},
           {"profile", kfac_profile(result, kfac_->plan().network())},
@@ -339,7 +345,7 @@ std::string KfacJob::text() const {
   }
   if (kfac_->plan().trainer().averagings() > 0)
     text += fmt::format("messages of weights     {:>10}\n", result.delayed_messages);
-  if (config_.compression.on()) {
+  if (config_.compression.on() && share_->size() > 1) {
     text += fmt::format("sent of gradients       {:>10.3g} %  of the bytes of the messages\n", 100 * result.sent_share);
   }
   if (config_.activations.on()) {

@@ -15,7 +15,8 @@ namespace weft::platforms {
 
 using nlohmann::ordered_json;
 
-ordered_json advice(const ordered_json& why, const ordered_json& values) {
+ordered_json advice(const ordered_json& why, const ordered_json& all_values) {
+  const ordered_json values = followed(why, all_values);
   const WhatIf what_if(why);
   std::vector<ordered_json> rows;
   for (const Resource& resource : resources()) {

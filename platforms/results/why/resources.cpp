@@ -154,6 +154,12 @@ std::string configured(const nlohmann::ordered_json& values, const std::string& 
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
+nlohmann::ordered_json followed(const nlohmann::ordered_json& why, nlohmann::ordered_json values) {
+  if (!why.contains("kernels_ignore")) return values;
+  for (const nlohmann::ordered_json& field : why["kernels_ignore"]) values.erase(field.get<std::string>());
+  return values;
+}
+
 std::string settings_text(const nlohmann::ordered_json& values, const Resource& resource) {
   std::string list;
   int settings = 0;

@@ -35,6 +35,8 @@ struct Resource {
 
 /// The value of a field in config.json's `values`, as text; empty if there is none.
 [[nodiscard]] std::string configured(const nlohmann::ordered_json& values, const std::string& field);
+/// Config.json's `values` without those of kernels that none of the run follows, by why.json's `kernels_ignore`.
+[[nodiscard]] nlohmann::ordered_json followed(const nlohmann::ordered_json& why, nlohmann::ordered_json values);
 /// What sets a resource, "nic.dma_rate 388Gbps, nic.pcie.lanes 16": settings that come first, but for what this
 /// platform has none of.
 [[nodiscard]] std::string settings_text(const nlohmann::ordered_json& values, const Resource& resource);

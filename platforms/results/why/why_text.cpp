@@ -274,7 +274,8 @@ std::string waits_text(const ordered_json& why, bool all) {
 
 }  // namespace
 
-std::string why_text(const ordered_json& why, const ordered_json& values, WhyText how_much) {
+std::string why_text(const ordered_json& why, const ordered_json& all_values, WhyText how_much) {
+  const ordered_json values = followed(why, all_values);
   const std::int64_t whole = why["until_ps"].get<std::int64_t>() - why["from_ps"].get<std::int64_t>();
   Branch root;
   Branch of_kernels;

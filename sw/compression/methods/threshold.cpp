@@ -38,6 +38,7 @@ Compressor threshold_compressor() {
           .doc = "those above a magnitude; without data, the ratio of them",
           .config = ThresholdConfig(),
           .config_doc = "A threshold that is given",
+          .ratio_stands_for_own = true,
           .check =
               [](const CompressionConfig& config, const std::string& path) {
                 const double value = config.own.of(kThreshold).as<ThresholdConfig>().value;

@@ -61,9 +61,12 @@ std::vector<Kfac::Unused> Kfac::unused() const {
     add(section.name != config.algorithm.text(), section.key.c_str(), algorithm);
   add(config.metrics == 0, "cycle", "workload.metrics is 0");
   for (const char* field : {"overlap_inverses", "broadcasts"}) add(!broadcasts, field, "no inverses are broadcast");
-  for (const compression::Unfollowed& field : compression::unfollowed(config.compression, "workload.compression")) {
+  const bool real = ranks_.front()->store != nullptr;
+  for (const compression::Unfollowed& field :
+       compression::unfollowed(config.compression, real, "workload.compression")) {
     fields.push_back({field.field, field.why});
   }
+  add(config.compression.on() && ranks_.size() == 1, "compression", "one accelerator sends no gradients");
   add(!config.activations.on(), "activations.ratio", "workload.activations.method is none");
   const bool replaced = !config.all_reduces.is_platform() && (!broadcasts || !config.broadcasts.is_platform());
   if (replaced) {

@@ -173,7 +173,8 @@ KfacConfig checked(KfacConfig config) {
   }
   if (!config.schedule().may_be_sparse) {
     throw ConfigError("workload.compression.method", "expected none with " + std::string(name_of(config.algorithm)) +
-                                                         ", which sends no gradients by an AllReduce");
+                                                         ", which sends no gradients by an AllReduce, got " +
+                                                         config.compression.method.text());
   }
   return config;
 }

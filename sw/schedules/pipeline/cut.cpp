@@ -168,7 +168,8 @@ std::vector<std::size_t> cut_units(StageCut cut, const CutCosts& costs) {
   };
   const double bound = cuts.least(slower, kLonger).cost;
   if (bound == kNoTime) {
-    throw ConfigError("workload.cut", "expected a model that fits the memories of the stages' accelerators");
+    throw ConfigError("workload.cut", "expected a model that fits the memories of the stages' accelerators" +
+                                          (costs.memory ? ", got " + costs.memory() : std::string()));
   }
   const auto compute = [&](std::size_t first, std::size_t end, std::size_t s) {
     return slower(first, end, s) > bound ? kNoTime : cuts.compute(first, end, s);

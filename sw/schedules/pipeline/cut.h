@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "hw/core/quantity.h"
@@ -35,6 +36,8 @@ struct CutCosts {
   /// From the stage to the next, behind the unit.
   std::function<double(std::size_t unit, int stage)> message;
   std::function<bool(std::size_t first, std::size_t end, int stage)> fits;
+  /// What the model needs and there is, for an error.
+  std::function<std::string()> memory = {};
 };
 
 /// By stage, its first unit; each stage has one at least. `fit`: the longest of all stages and messages is the

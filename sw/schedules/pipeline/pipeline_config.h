@@ -10,6 +10,12 @@
 
 namespace weft::schedules {
 
+/// Order of a stage's microbatches.
+enum class StageOrder : std::uint8_t { kGPipe, kOneForwardOneBackward };
+inline EnumNames<StageOrder> enum_names(StageOrder /*tag*/) {
+  return {{"gpipe", StageOrder::kGPipe}, {"1f1b", StageOrder::kOneForwardOneBackward}};
+}
+
 /// Which accelerator has which stage. `index`: they are dealt in order. `random`: drawn. `fence`: accelerators that are
 /// joined by fast links stand side by side, so that slow links are crossed as seldom as possible (OP-Fence of
 /// FusionLLM, arXiv 2410.12707).
@@ -47,7 +53,7 @@ struct PipelineConfig {
   std::int64_t sequence = 1024;
   PipelineType type = PipelineType::kFp32;
   int stages = 0;
-  workloads::PipelineSchedule schedule = workloads::PipelineSchedule::kGPipe;
+  StageOrder schedule = StageOrder::kGPipe;
   StagePlacement placement = StagePlacement::kFence;
   StageCut cut = StageCut::kFit;
   compression::CompressionConfig compression;
@@ -68,7 +74,7 @@ struct PipelineConfig {
     visit("type", type, "Products, activations and what travels: fp32 or bf16; compression needs fp32");
     visit("stages", stages, "Stages of the pipeline, one accelerator each; 0: as many as there are accelerators",
           Range{0, 4096});
-    visit("schedule", schedule, "Order of a stage's microbatches: gpipe or 1f1b");
+    visit("schedule", schedule, "Order of a stage's microbatches");
     visit("placement", placement,
           "Which accelerator has which stage. index: in their order; random: drawn; fence: so that slow links are "
           "crossed as seldom as possible");

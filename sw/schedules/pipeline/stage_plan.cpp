@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sw/schedules/pipeline/stage_plan.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -90,7 +92,9 @@ void compress(StageHop& hop, const PipelineConfig& config, double factor, double
   const compression::Plan plan = plan_of(message_of(hop), hop.how);
   if (plan.wire != compression::Wire::kGathered || plan.varies || plan.rounds.size() != 1) {
     throw ConfigError("workload.compression.method",
-                      "expected a compressor whose messages are gathered and of one length, such as top-k");
+                      "expected a compressor whose messages are gathered and of one length, such as top-k, qsgd, "
+                      "terngrad, sign or scaled-sign, got " +
+                          config.compression.method.text());
   }
   std::uint64_t bytes = plan.rounds[0].bytes;
   if (plan.unit == compression::kPair && config.index_bits == 64) bytes += bytes / 2;
@@ -111,10 +115,9 @@ bool widens(const StageHop& hop) {
 }
 
 workloads::Pipeline pipeline_of(const PipelineConfig& config, int stages) {
-  if (config.schedule == workloads::PipelineSchedule::kInterleaved) {
-    throw ConfigError("workload.schedule", "expected gpipe or 1f1b, got interleaved");
-  }
-  return {config.schedule, stages, 1, config.microbatches};
+  const auto schedule = config.schedule == StageOrder::kGPipe ? workloads::PipelineSchedule::kGPipe
+                                                              : workloads::PipelineSchedule::kOneForwardOneBackward;
+  return {schedule, stages, 1, config.microbatches};
 }
 
 void check(const PipelineConfig& config, int ranks) {
@@ -167,6 +170,19 @@ PipelinePlan plan_pipeline(const PipelineSite& site, const PipelineModel& model,
   costs.fits = [&](std::size_t first, std::size_t end, int stage) {
     const firmware::Rank& rank = *site.ranks[static_cast<std::size_t>(rank_of(stage))];
     return bytes_of(model, config, plan.pipeline, first, end, stage).all() <= rank.memory.capacity();
+  };
+  costs.memory = [&] {
+    constexpr double kGiB = 1 << 30;
+    double room = 0;
+    for (int s = 0; s < count; ++s) {
+      room += static_cast<double>(site.ranks[static_cast<std::size_t>(rank_of(s))]->memory.capacity());
+    }
+    const StageBytes whole = bytes_of(model, config, plan.pipeline, 0, model.units.size(), 0);
+    return fmt::format(
+        "{:.4g} GiB of weights, gradients and optimizer and {:.4g} GiB of activations for {} units, and "
+        "{:.4g} GiB in all of {} stages",
+        static_cast<double>(whole.state) / kGiB, static_cast<double>(whole.kept) / kGiB, model.units.size(),
+        room / kGiB, count);
   };
   const std::vector<std::size_t> first = cut_units(config.cut, costs);
   for (int s = 0; s < count; ++s) {

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <string>
 
+#include "hw/core/number_text.h"
 #include "hw/core/random.h"
 #include "sw/compression/selection.h"
 #include "sw/kfac/arithmetic.h"
@@ -90,7 +91,7 @@ DlrmShape::DlrmShape(const RecommenderConfig& of, int all)
                                              std::to_string(of.tables));
   }
   if (!(of.exchanged > 0 && of.exchanged <= 1)) {
-    throw ConfigError("workload.exchanged", "expected a share above 0 and at most 1");
+    throw ConfigError("workload.exchanged", "expected a share above 0 and at most 1, got " + to_text(of.exchanged));
   }
   if (!whole()) {
     kept =

@@ -275,6 +275,36 @@ TEST_F(CompressionCli, WhatCompressesNothingIsNamed) {
   EXPECT_EQ(unread["without_effect"][0]["because"], "collectives.compression.gradients.method is same");
 }
 
+// Fields that stand for each other, and a run that sends nothing.
+TEST_F(CompressionCli, FieldsWithoutEffectAreNamed) {
+  const auto without_effect = [this](const std::string& options) {
+    std::string all;
+    const json ran = run_json("resnet50-dp-8xv100-topk --set workload.network=nano-conv " + options);
+    for (const json& each : ran["without_effect"]) {
+      all += each["field"].get<std::string>() + " ";
+    }
+    return all;
+  };
+  const std::string method = "--set workload.compression.method=threshold ";
+  const std::string value = "--set workload.compression.threshold.value=0.5 ";
+  const std::string ratio = "--set workload.compression.ratio=0.5 ";
+  const std::string train = "--data --set workload.training.on=true ";
+  EXPECT_NE(without_effect(method + value).find("workload.compression.threshold.value"), std::string::npos);
+  EXPECT_EQ(without_effect(method + ratio).find("workload.compression.ratio"), std::string::npos);
+  EXPECT_EQ(without_effect(method + train + value).find("workload.compression.threshold"), std::string::npos);
+  EXPECT_NE(without_effect(method + train + ratio).find("workload.compression.ratio"), std::string::npos);
+  EXPECT_NE(without_effect("--set accelerators=1 " + ratio).find("workload.compression"), std::string::npos);
+  const std::string coda =
+      "--set workload.compression.method=none --set workload.algorithm=coda "
+      "--set workload.coda.positive=0.25 ";
+  EXPECT_NE(without_effect(coda).find("workload.coda.positive"), std::string::npos);
+  EXPECT_EQ(without_effect(coda + train).find("workload.coda.positive"), std::string::npos);
+  const json muon = run_json(
+      "../small.json --set collectives.algorithm=nccl --set workload.optimizer=muon --set "
+      "workload.muon.tensor_parallel=blockwise");
+  EXPECT_EQ(muon["without_effect"][0]["field"], "workload.muon.tensor_parallel");
+}
+
 // Two collectives at once: what both send and compute.
 TEST_F(CompressionCli, BothPartsOfATableAreCounted) {
   const auto compressed = [this](const std::string& op) {

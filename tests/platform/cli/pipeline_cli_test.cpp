@@ -183,18 +183,18 @@ TEST_F(PipelineCli, WhatCannotBeIsRefused) {
             {"workload.microbatches: ", "divisor", "got 3"}},
            {"schedule",
             "run fusionllm-48 --set workload.schedule=interleaved",
-            {"workload.schedule: ", "gpipe or 1f1b"}},
+            {"workload.schedule: ", "one of gpipe, 1f1b", "got \"interleaved\""}},
            {"index_bits", "run fusionllm-48 --set workload.index_bits=48", {"workload.index_bits: ", "32 or 64"}},
            {"type", "run fusionllm-48 --set workload.type=bf16", {"workload.type: ", "fp32"}},
            {"compression.method",
             "run fusionllm-48 --set workload.compression.method=random-k",
-            {"workload.compression.method: ", "top-k"}},
+            {"workload.compression.method: ", "qsgd", "got random-k"}},
            {"model", "run fusionllm-48 --set workload.model=densenet201", {"workload.model: ", "branches"}},
            {"model", "run fusionllm-48 --set workload.model=gpt2", {"workload.stages: ", "14 units", "got 48"}},
            {"model", "run fusionllm-48 --set workload.model=gpt2-xll", {"workload.model: ", "gpt2-xl"}},
            {"stages",
             "run fusionllm-48 --set workload.stages=2 --set workload.placement=random",
-            {"workload.cut: ", "memories"}}}) {
+            {"workload.cut: ", "memories", "GiB of activations", "in all of 2 stages"}}}) {
     expect_refused(bad);
   }
 }

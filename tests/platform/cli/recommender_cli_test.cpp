@@ -94,7 +94,7 @@ TEST_F(RecommenderCli, ThresholdsSaveTime) {
 TEST_F(RecommenderCli, WhatCannotBeIsRefused) {
   for (const BadInput& bad : std::vector<BadInput>{
            {"tables", "run dlrm-16xv100 --set workload.tables=24", {"workload.tables: ", "16 accelerators, got 24"}},
-           {"share", "run dlrm-16xv100 --set workload.exchanged=0", {"workload.exchanged: ", "above 0"}},
+           {"share", "run dlrm-16xv100 --set workload.exchanged=0", {"workload.exchanged: ", "above 0", "got 0"}},
            {"no AllToAll", "run dlrm-16xv100 --set collectives.algorithm=ring", {"collectives.algorithm: "}},
            {"memory", "run dlrm-16xv100 --set workload.rows=100000000", {"embedding tables", "accelerator.hbm"}}}) {
     expect_refused(bad);

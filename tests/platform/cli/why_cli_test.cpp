@@ -211,6 +211,21 @@ TEST_F(WhyCli, TellsOfTheTrainingStepsOfEachKindOfWorkload) {
   }
 }
 
+// The rate of the precision that kernels have; kernels of a given length follow none.
+TEST_F(WhyCli, NamesTheRateThatKernelsFollow) {
+  const auto computing = [this](const std::string& run) {
+    const std::string out = weft("run " + run + " --why").out;
+    const std::size_t at = out.find("\n  computing ");
+    return out.substr(at + 1, out.find('\n', at + 1) - at);
+  };
+  const std::string single = computing("resnet50-dp-8xv100-topk --set workload.network=nano-conv");
+  EXPECT_NE(single.find(" accelerator.compute.vector_fp32 "), std::string::npos) << single;
+  const std::string half = computing("../small.json --set workload.model=nano");
+  EXPECT_NE(half.find(" accelerator.compute.tensor_16bit "), std::string::npos) << half;
+  const std::string given = computing("edge-12-workers --set workload.parameters=1000");
+  EXPECT_EQ(given.find("accelerator."), std::string::npos) << given;
+}
+
 TEST_F(WhyCli, RefusesByName) {
   Ran ran = weft("why nothing");
   EXPECT_EQ(ran.code, 2);

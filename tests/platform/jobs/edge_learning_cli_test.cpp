@@ -133,6 +133,9 @@ TEST_F(EdgeLearningCli, BlocksArriveAndRoundsTakeWhatWasPlanned) {
   EXPECT_EQ(ran("--data --set workload.compute=0us")["wrong"], 0);
   EXPECT_EQ(ran("--data --set workload.parameters=5")["wrong"], 0);
   EXPECT_EQ(ran("--set workload.allocation=equal")["saved_percent"], 0);
+  EXPECT_NE(
+      weft("run edge-12-workers --data --set workload.parameters=5").out.find("\nwrong elements                   0\n"),
+      std::string::npos);
 }
 
 TEST_F(EdgeLearningCli, RefusesWhatItCannotDo) {

@@ -91,6 +91,11 @@ TEST_F(GraphSamplingCli, BatchesArrive) {
   }
 }
 
+TEST_F(GraphSamplingCli, ATableSaysWhatIsWrong) {
+  const std::string line = "\nwrong elements                   0\n";
+  EXPECT_NE(weft("run ../small.json --data").out.find(line), std::string::npos);
+}
+
 TEST_F(GraphSamplingCli, PartsAddUp) {
   const json ran = small("--set workload.copies_ahead=0 --set accelerators=1 --set per_node=1");
   double sum = 0;
