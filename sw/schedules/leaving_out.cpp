@@ -11,7 +11,7 @@ namespace {
 
 /// Units of a row that are compared with so many others: buffers that are used in turn make every second one differ.
 constexpr int kMostUnits = 2;
-/// The bound of what is left out of a row, in tolerances, as a share of the row's time.
+/// The bound of what is left out of a row in which ranks are far apart, in tolerances, as a share of the row's time.
 constexpr double kMostBound = 2.5;
 
 /// Two periods may be alike by chance: the bound is that of the latest so many, and no less than a part of the
@@ -61,15 +61,17 @@ std::size_t LeavingOut::settled_stretch(const PiecesOfRow& of, const Row& row) c
 }
 
 void LeavingOut::decide(std::size_t number, int piece, Row& row) {
+  const PiecesOfRow& of = all_[number];
   const Range free = schedule_.free(number, piece + 1);
   const int stretch = static_cast<int>(row.stretch);
   int times = std::max(0, free.to - free.from) / stretch;
-  // Where ranks go on to draw apart or together, no more than what that leaves certain.
-  const SteadyRow::Periods periods = row.times.periods(row.stretch);
-  const auto share = static_cast<double>(all_[number].pieces) / static_cast<double>(stretch);
-  const Time most(
-      static_cast<std::int64_t>(kMostBound * config_.tolerance * share * static_cast<double>(periods.longest.count())));
-  while (times > 0 && bound(row, row.times.ended() - 1, times) > most) --times;
+  if (of.far_apart) {
+    // Where ranks go on to draw apart or together, no more than leaves the time certain.
+    const Time all = row.times.periods(row.stretch).longest / stretch * of.pieces;
+    const Time most(static_cast<std::int64_t>(kMostBound * config_.tolerance * static_cast<double>(all.count())));
+    while (times > 0 && bound(of, row, row.times.ended() - 1, times) > most) --times;
+  }
+  if (times * stretch < of.fewest) times = 0;
   row.out = {free.from, free.from + times * stretch};
   if (row.out.from < row.out.to && !config_.verify) schedule_.leave_out(number, row.out);
 }
@@ -87,7 +89,7 @@ void LeavingOut::account(std::size_t number, int piece, const Row& row) {
   left_out.pieces = static_cast<std::size_t>((row.out.to - row.out.from) * of.covers);
   const Time period = row.times.end_of(last) - row.times.end_of(last - row.stretch);
   left_out.time = period * times;
-  left_out.bound = bound(row, last, times);
+  left_out.bound = bound(of, row, last, times);
   left_out.busy = row.times.busy(last - row.stretch, last) * times;
   left_out.waited = row.times.waited(last - row.stretch, last);
   for (Time& each : left_out.waited) each = each * times;
@@ -104,7 +106,7 @@ void LeavingOut::account(std::size_t number, int piece, const Row& row) {
   left_out_.push_back(std::move(left_out));
 }
 
-Time LeavingOut::bound(const Row& row, std::size_t last, int times) const {
+Time LeavingOut::bound(const PiecesOfRow& of, const Row& row, std::size_t last, int times) const {
   const auto period = [&](std::size_t end) { return row.times.end_of(end) - row.times.end_of(end - row.stretch); };
   Time shortest = period(last);
   Time longest = shortest;
@@ -116,9 +118,8 @@ Time LeavingOut::bound(const Row& row, std::size_t last, int times) const {
   const Time drift = std::max(mean, period(last)) - std::min(mean, period(last));
   const Time least(
       static_cast<std::int64_t>(kLeastBound * config_.tolerance * static_cast<double>(period(last).count())));
-  // Ranks are no further apart than a piece, since each waits for what others give in it.
-  return std::max(longest - shortest, least) * times +
-         std::min(drift * times, period(last) / static_cast<std::int64_t>(row.stretch));
+  const Time apart = of.far_apart ? kNever : period(last) / static_cast<std::int64_t>(row.stretch);
+  return std::max(longest - shortest, least) * times + std::min(drift * times, apart);
 }
 
 void LeavingOut::verify(std::size_t number, const Row& row) {

@@ -18,6 +18,9 @@ struct PiecesOfRow {
   int pieces = 0;
   int unit = 1;    ///< pieces after which the row repeats itself
   int covers = 1;  ///< parts that a piece is: microbatches of a cycle
+  /// Ranks may be several pieces apart, as stages of a pipeline are. Else each waits in a piece for what others give.
+  bool far_apart = false;
+  int fewest = 1;  ///< pieces that can be left out together
 };
 
 /// Finds pieces that need not be simulated. When all ranks have ended two stretches of a row of equal pieces that
@@ -72,7 +75,7 @@ class LeavingOut {
   void decide(std::size_t number, int piece, Row& row);
   void account(std::size_t number, int piece, const Row& row);
   /// By which so many stretches behind a piece may take another time than those before it.
-  [[nodiscard]] Time bound(const Row& row, std::size_t last, int times) const;
+  [[nodiscard]] Time bound(const PiecesOfRow& of, const Row& row, std::size_t last, int times) const;
   void verify(std::size_t number, const Row& row);
 
   SteadyConfig config_;

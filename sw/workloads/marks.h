@@ -24,7 +24,7 @@ struct Mark {
   std::int64_t number = 0;
   int step = 0;
   int covers = 1;  ///< microbatches of a part
-  /// By which tags of messages between stages are higher in the next part, to the end of the step.
+  /// By which tags of messages between stages are higher in the next part, to the end of the step; 0: there are none.
   std::int64_t tags = 0;
 };
 using TakeMark = std::function<void(const Mark&)>;

@@ -150,7 +150,7 @@ void RankStep::mark_begin(Repeated what, std::int64_t number) {
   Mark mark{what, true, number, static_cast<int>(step_)};
   if (what == Repeated::kMicrobatches) {
     mark.covers = static_cast<int>(pairs_of_cycle() / pipeline_.chunks);
-    mark.tags = 2 * mark.covers * pipeline_.virtual_stages();
+    if (pipeline_.stages > 1) mark.tags = 2 * mark.covers * pipeline_.virtual_stages();
   }
   mark_(mark);
 }

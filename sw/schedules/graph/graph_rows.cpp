@@ -203,6 +203,9 @@ std::optional<GraphRow> RowFinder::row_on_all(Repeated what, std::int64_t first,
     const auto step_end = std::upper_bound(rank.step_ends.begin(), rank.step_ends.end(), pieces.begin);
     pieces.tagged = step_end != rank.step_ends.end() ? *step_end : rank.nodes;
     row.what.step = part->mark.step;
+    row.what.far_apart = part->mark.tags != 0;
+    // Nodes behind a gap depend on what is before it as they did on what is left out.
+    row.what.fewest = std::max(row.what.fewest, static_cast<int>((pieces.reach + pieces.length - 1) / pieces.length));
     row.what.covers = part->mark.covers * unit;
     row.ranks.push_back(pieces);
   }

@@ -65,9 +65,6 @@ LeavingOut::Range GraphSteady::free(std::size_t number, int from) const {
     const std::uint64_t read = ranks_[r].window->read();
     while (from < row.what.pieces && row.ranks[r].begin_of(from) < read) ++from;
   }
-  for (const RankPieces& pieces : row.ranks) {
-    if (static_cast<std::uint64_t>(row.what.pieces - from) * pieces.length < pieces.reach) return {from, from};
-  }
   return {from, row.what.pieces};
 }
 
