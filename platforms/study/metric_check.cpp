@@ -41,15 +41,17 @@ const Names kSpeed = {"step_time_us",
                       "memory_of_stages_bytes",
                       "busiest_expert_rank",
                       "remote_memory_bytes",
+                      "slowest_rank_us",
                       "steady"};
-const Names kGraph = {"first_finish_ns", "last_finish_ns",        "finish_ns",       "nodes", "collectives", "messages",
-                      "breakdown_us",    "collectives_of_rank_0", "memory_transfers"};
+const Names kGraph = {"first_finish_ns",  "last_finish_ns", "finish_ns",    "nodes",
+                      "collectives",      "messages",       "breakdown_us", "collectives_of_rank_0",
+                      "memory_transfers", "steady"};
 const Names kKfac = {
     "step_time_us",     "steps_us",   "steps_shown",       "steps_left_out",   "samples_per_s",
     "breakdown_us",     "factors",    "gradient_messages", "factor_messages",  "communicated_tensors",
     "delayed_messages", "rest_us",    "sent_share",        "activation_bytes", "allocated_activation_bytes",
     "profile",          "inversions", "inverting_us",      "messages",         "losses",
-    "compared"};
+    "compared",         "steady"};
 
 /// Names of the first level; none where they are not known.
 std::optional<Names> names_of_result(ReadTask& task, bool has_why) {

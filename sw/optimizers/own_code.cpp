@@ -21,6 +21,10 @@ class Checked final : public Optimizer {
   void check(const Problem& problem) const override {
     blamed([&] { optimizer_->check(problem); });
   }
+  [[nodiscard]] std::vector<models::Kernel> observe(const Problem& problem, const std::vector<Tensors>& block,
+                                                    std::int64_t step) const override {
+    return blamed([&] { return optimizer_->observe(problem, block, step); });
+  }
   [[nodiscard]] std::vector<Task> update(const Problem& problem, std::int64_t step) const override {
     return blamed([&] {
       std::vector<Task> tasks = optimizer_->update(problem, step);

@@ -170,11 +170,11 @@ TEST_F(OwnCli, AScheduleIsChosenByNameAndFollowsItsFields) {
   expect_refused({"a value out of range",
                   "run ../mine.json --set workload.my_local_sgd.group=0",
                   {"workload.my_local_sgd.group: expected an integer from 1 to 4096, got 0"}});
-  expect_refused(
-      {"an unknown name",
-       "run ../mine.json --set workload.algorithm=my-locl-sgd",
-       {"workload.algorithm: expected one of sgd, dear, dasgd, coda, codasca, d, mpd, spd, dp, my-local-sgd, got "
-        "\"my-locl-sgd\"; did you mean \"my-local-sgd\"?"}});
+  expect_refused({"an unknown name",
+                  "run ../mine.json --set workload.algorithm=my-locl-sgd",
+                  {"workload.algorithm: expected one of sgd, dear, dasgd, coda, codasca, d, mpd, spd, dp, kaisa, "
+                   "my-local-sgd, got "
+                   "\"my-locl-sgd\"; did you mean \"my-local-sgd\"?"}});
   const std::string how = "run ../mine.json --timeline-ranks 0 ";
   const json trained = weft_json(how + "--data --set workload.training.on=true --out a");
   EXPECT_EQ(trained["workload"]["algorithm"], "my-local-sgd");
@@ -212,7 +212,7 @@ TEST_F(OwnCli, DescribeListsThem) {
         "| `collectives.my_allgather.window` | integer | `4` | 1 to 1024 | Blocks that a member has on their way at a "
         "time |",
         "| one of platform, ring, tree, nccl, hierarchical, in-network, multicast, dimensions, my-allgather |",
-        "| one of sgd, dear, dasgd, coda, codasca, d, mpd, spd, dp, my-local-sgd | `\"spd\"` |",
+        "| one of sgd, dear, dasgd, coda, codasca, d, mpd, spd, dp, kaisa, my-local-sgd | `\"spd\"` |",
         "| `workload.my_local_sgd.interval` | integer | `4` | 1 to 1000 |",
         "## workload of kind `my-steps`\n\nSteps of a fixed time of computing and an AllReduce each.\n",
         "| `workload.compute` | time | `\"100us\"` | 0ps to 1s | What a step computes |"}) {

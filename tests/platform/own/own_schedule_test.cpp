@@ -376,10 +376,11 @@ TEST_F(OwnSchedule, HasANameOfItsOwn) {
     static_cast<void>(trainer_of(config));
     FAIL() << "was accepted";
   } catch (const ConfigError& error) {
-    EXPECT_EQ(std::string(error.what()),
-              "workload.algorithm: expected one of sgd, dear, dasgd, coda, codasca, d, mpd, spd, dp, my-local-sgd, "
-              "divided-adagrad, "
-              "exchange, got \"my-locl-sgd\"; did you mean \"my-local-sgd\"?");
+    EXPECT_EQ(
+        std::string(error.what()),
+        "workload.algorithm: expected one of sgd, dear, dasgd, coda, codasca, d, mpd, spd, dp, kaisa, my-local-sgd, "
+        "divided-adagrad, "
+        "exchange, got \"my-locl-sgd\"; did you mean \"my-local-sgd\"?");
   }
 }
 

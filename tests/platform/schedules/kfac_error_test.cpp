@@ -142,8 +142,9 @@ TEST(KfacErrors, SparseGradientsThatCannotBeSentAreRefused) {
   KfacConfig config = kfac_workload("dear");
   config.steps = 2;
   config.compression.method = "gamma";
-  EXPECT_EQ(refusal(config),
-            "workload.compression.method: expected none with dear, which sends no gradients by an AllReduce");
+  EXPECT_EQ(
+      refusal(config),
+      "workload.compression.method: expected none with dear, which sends no gradients by an AllReduce, got gamma");
   config.algorithm = "sgd";
   config.compression.ratio = 1.5;
   EXPECT_EQ(refusal(config), "workload.compression.ratio: expected more than 0 and at most 1, got 1.5");
