@@ -52,7 +52,8 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
-/// Fields of computing that no kernel of the run follows, such as rates of types that it does not have.
+/// Fields of computing that no kernel of the run follows, such as rates of types that it does not have, before the
+/// first that one follows: tables name that.
 ordered_json fields_without_kernels(const MachineConfig& config, const Job& job) {
   constexpr std::string_view kArray = "accelerator.compute.";
   ordered_json fields = ordered_json::array();
@@ -60,9 +61,8 @@ ordered_json fields_without_kernels(const MachineConfig& config, const Job& job)
   if (!kernels_on) return fields;
   for (const Resource::Setting& setting : resource_called("compute").settings) {
     if (!setting.field.starts_with(kArray)) continue;
-    if (!kernels_follow(config.accelerator.array.compute, setting.field.substr(kArray.size()), kernels_on)) {
-      fields.push_back(setting.field);
-    }
+    if (kernels_follow(config.accelerator.array.compute, setting.field.substr(kArray.size()), kernels_on)) break;
+    fields.push_back(setting.field);
   }
   return fields;
 }
