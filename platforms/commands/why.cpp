@@ -66,10 +66,8 @@ std::string not_simulated(const std::vector<ResourceChange>& changes, const orde
     for (const Resource::Setting& setting : change.resource->settings) {
       const std::string field(setting.field);
       if (!change.field.empty() && change.field != field) continue;
-      const ordered_json now = values.contains(field) ? values[field].value("value", ordered_json()) : ordered_json();
-      const std::string is =
-          now.is_null() ? "is not in this machine" : "is " + (now.is_string() ? now.get<std::string>() : now.dump());
-      fields += (fields.empty() ? "" : ", ") + field + " " + is;
+      const std::string now = configured(values, field);
+      fields += (fields.empty() ? "" : ", ") + field + (now.empty() ? " is not in this machine" : " is " + now);
     }
     return "no setting makes " + to_text(change) + ": " + fields;
   }

@@ -199,10 +199,8 @@ WhatIf::WhatIf(const ordered_json& why)
   }
   const ordered_json links = why.value("links", ordered_json::object());
   for (const auto& [name, link] : links.items()) {
-    const double had = link.value("had", 1.0);
-    if (link["joins"] != "between switches") ends_[name] = had;
-    if (had < 1) faulty_[name] = had;
-    if (const double fills = link.value("fills", 1.0); fills < had) starved_[name] = {link["network"], fills};
+    links_[name] = {link.value("network", ""), link["joins"] != "between switches", link.value("had", 1.0),
+                    link.value("fills", 1.0)};
   }
   has_power_cap_ = why.value("power_cap", false);
   add(path_, why["pieces"], 1);
@@ -226,20 +224,20 @@ void WhatIf::add(Chain& chain, const ordered_json& pieces, double share) const {
       continue;
     }
     const Resource& resource = resource_of(piece);
-    const std::string place = piece["place"];
-    if (const auto starved = starved_.find(place); starved != starved_.end() && is_of_loop(resource)) {
-      chain.loops_ps[starved->second] += ps;
+    if (!piece.value("on_link", false)) {
+      chain.ps[&resource] += ps;
+      chain.at_end_ps[&resource][1] += ps;
+      continue;
+    }
+    const auto found = links_.find(piece["place"].get<std::string>());
+    const Link link = found == links_.end() ? Link() : found->second;
+    if (link.is_starved() && is_of_loop(resource)) {
+      chain.loops_ps[{link.network, link.fills}] += ps;
       continue;
     }
     chain.ps[&resource] += ps;
-    if (const auto faulty = faulty_.find(place); faulty != faulty_.end() && carries_bytes(resource)) {
-      chain.faults_ps += ps * (1 - faulty->second);
-    }
-    if (!piece.value("on_link", false)) {
-      chain.at_end_ps[&resource][1] += ps;
-    } else if (const auto end = ends_.find(place); end != ends_.end()) {
-      chain.at_end_ps[&resource][end->second] += ps;
-    }
+    if (carries_bytes(resource)) chain.faults_ps += ps * (1 - link.had);
+    if (link.at_end) chain.at_end_ps[&resource][link.had] += ps;
   }
 }
 
@@ -298,33 +296,31 @@ double WhatIf::shorter_collectives(const Factors& factors) const {
   return before == after ? 1 : before / after;
 }
 
-Foretold WhatIf::repaired() const {
+template <typename Length>
+Foretold WhatIf::longest(const Length& length) const {
   Foretold result;
   result.before_ps = before_ps_;
-  result.path_ps = before_ps_ - std::llround(path_.faults_ps);
+  result.path_ps = std::llround(length(path_));
   for (const auto& [group, chain] : groups_) {
-    const std::int64_t ps = std::llround(scaled(chain, {}) - chain.faults_ps);
+    const std::int64_t ps = std::llround(length(chain));
     if (ps <= result.other_ps) continue;
     result.other_ps = ps;
     result.other = "collectives of " + group;
   }
+  return result;
+}
+
+Foretold WhatIf::repaired() const {
+  Foretold result = longest([this](const Chain& chain) { return scaled(chain, {}) - chain.faults_ps; });
   result.other_ps = std::min(result.other_ps, before_ps_);
   return result;
 }
 
 Foretold WhatIf::foretell(const std::vector<ResourceChange>& changes) const {
-  Foretold result;
-  result.before_ps = before_ps_;
   Factors factors;
   for (const ResourceChange& change : changes) factors.try_emplace(change.resource, 1).first->second *= change.factor;
   factors[&resource_called("cores")] = shorter_collectives(factors);
-  result.path_ps = std::llround(scaled(path_, factors));
-  for (const auto& [group, chain] : groups_) {
-    const std::int64_t ps = std::llround(scaled(chain, factors));
-    if (ps <= result.other_ps) continue;
-    result.other_ps = ps;
-    result.other = "collectives of " + group;
-  }
+  Foretold result = longest([&](const Chain& chain) { return scaled(chain, factors); });
   const auto any = [&changes](const auto& is) { return std::any_of(changes.begin(), changes.end(), is); };
   const auto before = static_cast<double>(before_ps_);
   const bool is_partial = any([](const ResourceChange& it) { return it.is_partial; });

@@ -67,7 +67,15 @@ class WhatIf {
 
  private:
   using Factors = std::map<const Resource*, double>;
-  /// Links of a network, "fabric", whose buffer lets through so much of their rate.
+  struct Link {
+    std::string network;
+    bool at_end = false;
+    double had = 1;    ///< the share of its rate that faults have left it
+    double fills = 1;  ///< the share of its rate that the buffer behind it lets through
+
+    [[nodiscard]] bool is_starved() const { return fills < had; }
+  };
+  /// Starved links of a network, "fabric", by what their buffers let through.
   using Starved = std::pair<std::string, double>;
   /// Pieces in sequence, by what sets them.
   struct Chain {
@@ -81,6 +89,9 @@ class WhatIf {
   /// What sustains how many bytes per second, one behind the other.
   using Stages = std::map<const Resource*, double>;
 
+  /// The longest of all chains as `length` has them.
+  template <typename Length>
+  [[nodiscard]] Foretold longest(const Length& length) const;
   void add(Chain& chain, const nlohmann::ordered_json& pieces, double share) const;
   [[nodiscard]] double scaled(const Chain& chain, const Factors& factors) const;
   /// What of a factor for the better comes through, where the resource has so much of its rate.
@@ -92,10 +103,7 @@ class WhatIf {
   std::int64_t before_ps_;
   bool has_power_cap_ = false;
   std::vector<Stages> stages_;  ///< of each network
-  // Of links, the share of their rate that faults have left them.
-  std::map<std::string, double, std::less<>> ends_;    ///< that join ends to switches
-  std::map<std::string, double, std::less<>> faulty_;  ///< where it is less than the whole
-  std::map<std::string, Starved, std::less<>> starved_;
+  std::map<std::string, Link, std::less<>> links_;
   Chain path_;
   std::map<std::string, Chain> groups_;  ///< what a member spends in the collectives of each, once all have come
   double late_ps_ = 0;                   ///< and before, of all groups

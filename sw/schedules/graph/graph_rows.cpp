@@ -2,7 +2,7 @@
 #include "sw/schedules/graph/graph_rows.h"
 
 #include <algorithm>
-#include <functional>
+#include <boost/container_hash/hash.hpp>
 #include <map>
 #include <string>
 #include <type_traits>
@@ -25,45 +25,25 @@ constexpr int kLongestUnit = 8;
 /// Of a row: three to compare, and something to leave out behind what has begun.
 constexpr int kFewestPieces = 5;
 
-class NodeDigest {
- public:
-  void add(std::uint64_t value) {
-    constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15ULL;
-    value_ = (value_ ^ value) * kOdd;
-    value_ ^= value_ >> 29;
-  }
-  void add_text(std::string_view text) { add(std::hash<std::string_view>()(text)); }
-  void add_value(const chakra::Value& value) {
-    add(value.index());
-    std::visit(
-        [this](const auto& each) {
-          using Type = std::decay_t<decltype(each)>;
-          if constexpr (std::is_same_v<Type, std::string>) {
-            add_text(each);
-          } else if constexpr (std::is_arithmetic_v<Type>) {
-            add(static_cast<std::uint64_t>(std::hash<Type>()(each)));
-          } else if constexpr (!std::is_same_v<Type, std::monostate>) {
-            for (const auto& item : each) add(std::hash<typename Type::value_type>()(item));
-          }
-        },
-        value);
-  }
-  [[nodiscard]] std::uint64_t value() const { return value_; }
-
- private:
-  std::uint64_t value_ = 1;
-};
+void add_value(std::size_t& digest, const chakra::Value& value) {
+  boost::hash_combine(digest, value.index());
+  std::visit(
+      [&digest](const auto& each) {
+        if constexpr (!std::is_same_v<std::decay_t<decltype(each)>, std::monostate>) boost::hash_combine(digest, each);
+      },
+      value);
+}
 
 /// Of all that says what a node does, but for its name and the tag of its message. Dependencies are apart.
-std::uint64_t digest_of(const Node& node) {
-  NodeDigest digest;
-  digest.add(static_cast<std::uint64_t>(node.type));
-  digest.add(node.duration_micros);
+std::size_t digest_of(const Node& node) {
+  std::size_t digest = 0;
+  boost::hash_combine(digest, static_cast<int>(node.type));
+  boost::hash_combine(digest, node.duration_micros);
   for (const chakra::Attribute& attribute : node.attributes) {
-    digest.add_text(attribute.name);
-    if (attribute.name != "comm_tag") digest.add_value(attribute.value);
+    boost::hash_combine(digest, attribute.name);
+    if (attribute.name != "comm_tag") add_value(digest, attribute.value);
   }
-  return digest.value();
+  return digest;
 }
 
 const char* name_of_pieces(Repeated what) {
@@ -91,27 +71,24 @@ void RowFinder::node(std::size_t number, const Node& node) {
   if (ranks_.size() <= number) ranks_.resize(number + 1);
   Rank& rank = ranks_[number];
   if (node.id != rank.nodes++) rank.is_numbered = false;
-  std::optional<std::uint64_t> digest;
+  std::optional<std::size_t> digest;
   for (Kind& kind : rank.kinds) {
     if (!kind.open) continue;
     if (!digest) digest = digest_of(node);
     Part& part = kind.parts.back();
-    NodeDigest all;
-    all.add(part.digest);
-    all.add(*digest);
+    boost::hash_combine(part.digest, *digest);
     for (const auto* dependencies : {&node.control_dependencies, &node.data_dependencies}) {
-      all.add(dependencies->size());
+      boost::hash_combine(part.digest, dependencies->size());
       for (const std::uint64_t dependency : *dependencies) {
         // What comes later in the graph has no place in a row.
         if (dependency > node.id) rank.is_numbered = false;
         if (dependency >= part.begin) {
-          all.add(node.id - dependency);
+          boost::hash_combine(part.digest, node.id - dependency);
         } else {
           part.outer.push_back({node.id - part.begin, dependency});
         }
       }
     }
-    part.digest = all.value();
     part.end = rank.nodes;
     if (node.type == NodeType::kCompute) {
       part.computes = true;

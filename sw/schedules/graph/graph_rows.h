@@ -62,7 +62,7 @@ class RowFinder final : public workloads::GraphReader {
     workloads::Mark mark;
     std::uint64_t begin = 0;
     std::uint64_t end = 0;
-    std::uint64_t digest = 0;
+    std::size_t digest = 0;
     std::uint64_t last_compute = 0;
     std::uint64_t collectives = 0;
     std::uint64_t receives = 0;

@@ -21,9 +21,16 @@ namespace {
 using nlohmann::ordered_json;
 
 ordered_json piece(const char* about, const char* kind, const char* place, const char* network, std::int64_t ps) {
-  const bool is_kernel = std::string(kind) == "kernel" || std::string(kind) == "memory";
-  return {{"of", is_kernel ? "kernel" : "thread"},   {"about", about},     {"kind", kind}, {"place", place},
-          {"on_link", std::string(kind) == "queue"}, {"network", network}, {"ps", ps}};
+  const std::string what = kind;
+  const bool is_kernel = what == "kernel" || what == "memory";
+  const bool on_link = what == "queue" || what == "propagation" || what == "credit";
+  return {{"of", is_kernel ? "kernel" : "thread"},
+          {"about", about},
+          {"kind", kind},
+          {"place", place},
+          {"on_link", on_link},
+          {"network", network},
+          {"ps", ps}};
 }
 
 /// 1 ms: 400 us of a kernel, 300 us for HBM, 300 us on a link.
