@@ -43,7 +43,7 @@ Transmitter::Transmitter(Dispatcher& dispatcher, const LinkConfig& config, const
   if (stalls_) extra().stall = Stall(stall, name);
   if (config.replay) extra().replay = true;
   if (shares_) extra().shared = config.shared.count();
-  if (dispatcher.causes() != nullptr) extra().place = dispatcher.causes()->place(name);
+  if (dispatcher.causes() != nullptr) extra().place = dispatcher.causes()->place(name, propagation_);
 }
 
 void Transmitter::make_lanes() {
@@ -235,12 +235,16 @@ Time Transmitter::send(Packet& packet, Time ready) {
   if (records_) [[unlikely]]
     extra_->waves->packet(packet, held_by(packet.wire_bytes), head, length);
   if (Causes* const causes = dispatcher_.causes(); causes != nullptr) [[unlikely]] {
-    if (owner_.cause(tag_) == CauseKind::kOther) {  // one who says nothing of its own work
-      causes->mark(CauseKind::kPipeline, ready, Dispatcher::place_of(owner_));
+    if (!causes->is_marked(ready) && owner_.cause(tag_) == CauseKind::kOther) {
+      causes->mark(CauseKind::kPipeline, ready, Dispatcher::place_of(owner_));  // it says nothing of its own work
     }
     causes->mark(CauseKind::kQueue, head, place());
-    causes->mark(CauseKind::kPropagation, head + flight, place());
-    causes->mark(CauseKind::kSerialisation, head + flight + length, place());
+    if (disturbed_) {
+      causes->mark(CauseKind::kPropagation, head + flight, place());
+      causes->mark(CauseKind::kSerialisation, head + flight + length, place());
+    } else {
+      causes->mark_crossing(head + flight + length, place());
+    }
   }
   peer_->nb_transport_fw(packet, phase, delay);
   return free_at_;

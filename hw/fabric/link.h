@@ -238,7 +238,10 @@ class alignas(64) Transmitter final : public Backward {
   static_assert(sizeof(Lane) == 128);
 
   /// What most links have no use for.
-  struct Extra {
+  struct alignas(64) Extra {
+    CausePlace place = 0;
+    Why holder;  ///< what whoever gave the latest credit back had it for
+    Time held;   ///< and how long still
     std::unique_ptr<LinkFaults> faults;
     std::unique_ptr<LinkWaves> waves;
     Stall stall;
@@ -249,9 +252,6 @@ class alignas(64) Transmitter final : public Backward {
     Time late;    ///< of the latest packet's flight, beyond the propagation
     Time tail;    ///< when its last byte is there
     Time longer;  ///< for which it has sent more than at its rate and once
-    CausePlace place = 0;
-    Time held;   ///< how long whoever gave the latest credit back had it still
-    Why holder;  ///< and what for
   };
 
   Lane& lane(int index) {

@@ -9,6 +9,7 @@ namespace weft {
 namespace {
 
 constexpr std::uint32_t kYoung = 1U << 16;  ///< pieces that come together before they are collected
+constexpr std::uint32_t kMiddle = kYoung;   ///< that have been looked at once, before they are again
 constexpr std::uint32_t kOld = 3 * kYoung;  ///< that are not worth a look at all of them
 constexpr int kTogether = 8;                ///< pieces of a kernel that are looked back at
 
@@ -23,15 +24,16 @@ const char* name_of(CauseKind kind) {
   return kNames[static_cast<std::size_t>(kind)];
 }
 
-Causes::Causes() : most_old_(kOld), most_(kYoung) {
+Causes::Causes() : most_middle_(kMiddle), most_old_(kOld), most_(kYoung) {
   walks_.fill(kNone);
   nodes_[nodes_.append()] = {0, kNone, 0, 0, 0};  // the root, which is the last for now, and stays
   contexts_.emplace_back();
   numbers_[0][""] = 0;
 }
 
-Causes::Place Causes::place(std::string name) {
+Causes::Place Causes::place(std::string name, Time flight) {
   links_.push_back(std::move(name));
+  flights_.push_back(flight.count());
   return kFirstLink + static_cast<Place>(links_.size() - 1);
 }
 
@@ -46,10 +48,16 @@ std::uint32_t Causes::context(const std::string& name, bool is_kernel) {
   return at->second;
 }
 
+std::uint32_t Causes::in_new_context(std::uint32_t tip) {
+  if (tip == current_) return tip_ = current_ = add(tip, nodes_[tip].until, nodes_[tip].what);
+  for (std::uint32_t at = tip; at != current_; at = nodes_[at].parent) nodes_[at].context = context_;
+  return tip;
+}
+
 std::uint32_t Causes::begin_collection() {
-  const std::uint32_t from = old_ < most_old_ ? old_ : trunk_;
+  const std::uint32_t from = old_ < most_middle_ ? old_ : middle_ < most_old_ ? middle_ : trunk_;
   if (from < old_) {
-    for (std::uint32_t at = trunk_ - 1; at < old_; ++at) nodes_[at].references = 0;
+    for (std::uint32_t at = std::max(from, 1U) - 1; at < old_; ++at) nodes_[at].references = 0;
   }
   kept_.assign((nodes_.size() - from + kWord - 1) / kWord, 0);
   return from;
@@ -109,12 +117,23 @@ void Causes::move_together(std::uint32_t from) {
     }
   }
   nodes_.cut_to(left);
-  last_ = current_ = moved(last_, from);
+  last_ = current_ = tip_ = moved(last_, from);
+  const bool all = from == trunk_;
+  if (from < old_) middle_ = moved_first(old_, from, left);
   old_ = left;
   most_ = left + kYoung;
-  if (from != trunk_) return;
+  most_middle_ = middle_ + kMiddle;
+  if (!all) return;
   while (trunk_ < left && nodes_[trunk_ - 1].references == 1) ++trunk_;
-  most_old_ = trunk_ + std::max(kOld, (left - trunk_) / 4 * 5);
+  middle_ = std::max(middle_, trunk_);
+  most_old_ = trunk_ + std::max(kOld, (middle_ - trunk_) / 4 * 5);
+}
+
+std::uint32_t Causes::moved_first(std::uint32_t since, std::uint32_t from, std::uint32_t left) const {
+  for (std::uint32_t index = since - from; index < moved_.size(); ++index) {
+    if ((kept_[index / kWord] >> index % kWord & 1) != 0) return moved_[index];
+  }
+  return left;
 }
 
 /// A piece that only this one follows, over others at most, and that can be longer in its place: the one before it, or
@@ -123,46 +142,55 @@ std::uint32_t Causes::alike_before(std::uint32_t parent, const Node& node, std::
   int left = (node.context & kOfKernel) != 0 ? kTogether : 1;
   for (std::uint32_t at = parent; left > 0 && at >= from; --left, at = nodes_[at].parent) {
     const Node& before = nodes_[at];
-    if (before.references != 1 || before.context != node.context) return kNone;
+    if (before.references != 1 || before.context != node.context || is_crossing(node.what)) return kNone;
     if (before.what == node.what) return at;
     if ((before.what ^ node.what) << (32 - kPlaceBits) != 0) return kNone;  // in another place
   }
   return kNone;
 }
 
+template <typename Visit>
+void Causes::each_since(std::int64_t from, std::uint32_t last, const Visit& visit) const {
+  for (std::uint32_t at = last; nodes_[at].until > from; at = nodes_[at].parent) {
+    const Node& node = nodes_[at];
+    const std::int64_t begin = at == 0 ? 0 : nodes_[node.parent].until;
+    const Place place = node.what & ((1U << kPlaceBits) - 1);
+    const auto part = [&](std::int64_t begins, std::int64_t ends, CauseKind kind) {
+      if (ends > std::max(begins, from)) visit(std::max(begins, from), Step{ends, kind, place, node.context});
+    };
+    if (is_crossing(node.what)) {
+      const std::int64_t there = std::min(begin + flights_[place - kFirstLink], node.until);
+      part(there, node.until, CauseKind::kSerialisation);
+      part(begin, there, CauseKind::kPropagation);
+    } else {
+      part(begin, node.until, static_cast<CauseKind>(node.what >> kPlaceBits));
+    }
+  }
+}
+
 void Causes::add_since(Time since, CauseSums& sums) const {
-  const std::int64_t from = since.count();
   Why why;
   Time sum;
-  const auto take = [&](std::int64_t begin, std::int64_t end, std::uint32_t what, std::uint32_t context) {
-    if (end <= from || end == begin) return;
-    const Step step = step_of(end, what, context);
+  each_since(since.count(), current_, [&](std::int64_t begin, const Step& step) {
     const Why its{step.context, step.kind, step.place};
     if (its != why) {
       if (sum > Time()) sums[why] += sum;
       sum = Time();
       why = its;
     }
-    sum += Time(end - std::max(begin, from));
-  };
-  for (std::uint32_t at = current_; nodes_[at].until > from; at = nodes_[at].parent) {
-    const Node& node = nodes_[at];
-    take(at == 0 ? 0 : nodes_[node.parent].until, node.until, node.what, node.context);
-  }
+    sum += Time(step.until - begin);
+  });
   if (sum > Time()) sums[why] += sum;
 }
 
 std::vector<Causes::Step> Causes::path() const {
   std::vector<Step> steps;
-  // Backwards, so that a step that goes on in the next is a part of it, and pieces without length are none.
-  for (std::uint32_t at = last_; at != 0; at = nodes_[at].parent) {
-    const Node& node = nodes_[at];
-    if (nodes_[node.parent].until == node.until) continue;
-    const Step step = step_of(node.until, node.what, node.context);
+  // Backwards, so that a step that goes on in the next is a part of it.
+  each_since(0, last_, [&](std::int64_t, const Step& step) {
     const bool goes_on = !steps.empty() && steps.back().kind == step.kind && steps.back().place == step.place &&
                          steps.back().context == step.context;
     if (!goes_on) steps.push_back(step);
-  }
+  });
   std::reverse(steps.begin(), steps.end());
   return steps;
 }

@@ -22,9 +22,9 @@ namespace weft {
 ///
 /// The chains of all events under way are a tree of pieces, which grows at its leaves: a piece has a higher number than
 /// the one before it. What no event under way follows from is left where it is until there are too many (`collect`);
-/// what is left then moves together. Most are for nothing soon, so that only young pieces are looked at, and old ones
-/// when they have become many. Those at the beginning from which all others follow are a trunk, which is not looked at
-/// again. Memory follows what is under way, and the path itself.
+/// what is left then moves together. Most are for nothing soon, so that only young pieces are looked at, those that
+/// have been looked at once when they have become many, and all others seldom. Those at the beginning from which all
+/// others follow are a trunk, which is not looked at again. Memory follows what is under way, and the path itself.
 ///
 /// A model may say what the time to the next event that it posts goes to (`mark`). What is not marked is what its
 /// target says of the event (EventTarget::cause).
@@ -42,8 +42,8 @@ class Causes {
 
   Causes();
 
-  /// A place of this name, which is not a target. Before the run.
-  [[nodiscard]] Place place(std::string name);
+  /// A link of this name, which bytes pass in `flight`. Before the run.
+  [[nodiscard]] Place place(std::string name, Time flight);
   [[nodiscard]] const std::string& place_name(Place place) const;
   /// Whether it is a link: no target.
   [[nodiscard]] static bool is_link(Place place) { return place >= kFirstLink; }
@@ -59,10 +59,13 @@ class Causes {
 
   /// The time up to `until` of the next event that is posted goes to this; marks follow each other.
   void mark(CauseKind kind, Time until, Place place) {
-    if (marks_ > 0 && until.count() <= next_[marks_ - 1].until) return;
-    if (marks_ < kMarks) next_[marks_++] = {until.count(), what(kind, place)};
+    if (!is_marked(until)) tip_ = add(tip_, until.count(), what(kind, place));
   }
-  void forget_marks() { marks_ = 0; }
+  /// A packet passes the link: it is in flight, and then comes byte by byte until then.
+  void mark_crossing(Time until, Place link) { mark(kCrossing, until, link); }
+  /// Whether the time up to `until` is past or has been marked.
+  [[nodiscard]] bool is_marked(Time until) const { return until.count() <= nodes_[tip_].until; }
+  void forget_marks() { tip_ = current_; }
   /// What follows is about this.
   void set_context(std::uint32_t context) { context_ = context; }
   /// Somebody gives back room that such work has taken: what whoever waits for room waits for.
@@ -94,15 +97,14 @@ class Causes {
 
   /// An event is posted for `when`: the last piece of its chain that is known, which waits for it.
   std::uint32_t posted(std::int64_t when) {
-    std::uint32_t tip = current_;
-    for (std::size_t i = 0; i < marks_; ++i) {
-      const std::int64_t until = next_[i].until < when ? next_[i].until : when;
-      if (until <= nodes_[tip].until) continue;
-      tip = add(tip, until, next_[i].what);
+    std::uint32_t tip = std::exchange(tip_, current_);
+    for (; nodes_[tip].until > when; tip = nodes_[tip].parent) {  // marks may go on beyond the event
+      if (nodes_[nodes_[tip].parent].until >= when) continue;
+      nodes_[tip].until = when;
+      break;
     }
-    marks_ = 0;
     if (nodes_[tip].context != context_) [[unlikely]]
-      tip = current_ = add(tip, nodes_[tip].until, nodes_[tip].what);  // what follows is about something else
+      tip = in_new_context(tip);
     return tip;
   }
   /// Its event is handled soon.
@@ -112,8 +114,8 @@ class Causes {
   void begin(std::uint32_t tip, std::int64_t now, Place target, const Explain& explain) {
     current_ = tip;
     context_ = nodes_[tip].context;
-    marks_ = 0;
     if (nodes_[tip].until < now) current_ = add(tip, now, what(explain(), target));
+    tip_ = current_;
   }
   /// It has been handled. One that was for nothing does not end the path.
   void end(bool disregarded) {
@@ -122,6 +124,7 @@ class Causes {
     } else {
       last_ = current_;
     }
+    tip_ = current_;
   }
 
   // For what a run leaves:
@@ -133,19 +136,16 @@ class Causes {
 
  private:
   static constexpr std::uint32_t kNone = UINT32_MAX;
-  static constexpr std::size_t kMarks = 4;
   static constexpr std::size_t kWalks = 16;   ///< chains that are gone back at a time, while memory answers for others
   static constexpr std::uint32_t kWord = 64;  ///< bits
   static constexpr int kSoon = 16;            ///< pieces later a place is written to that is fetched by now
   static constexpr std::uint32_t kOfKernel = 1;  ///< of a context's number, the bit that says so
   static constexpr int kPlaceBits = 24;
+  /// Propagation, and then serialisation on the same link: the most frequent pair is one piece.
+  static constexpr auto kCrossing = static_cast<CauseKind>(kCauseKinds);
   /// Links are numbered from here on.
   static constexpr Place kFirstLink = 1U << (kPlaceBits - 1);
 
-  struct Mark {
-    std::int64_t until;
-    std::uint32_t what;
-  };
   /// A piece of the tree. A run has a million of them, so that they lie without gaps.
   struct [[gnu::packed]] Node {
     std::int64_t until;
@@ -162,9 +162,10 @@ class Causes {
   static std::uint32_t what(CauseKind kind, Place place) {
     return static_cast<std::uint32_t>(kind) << kPlaceBits | place;
   }
-  [[nodiscard]] static Step step_of(std::int64_t until, std::uint32_t what, std::uint32_t context) {
-    return {until, static_cast<CauseKind>(what >> kPlaceBits), what & ((1U << kPlaceBits) - 1), context};
-  }
+  static bool is_crossing(std::uint32_t what) { return static_cast<CauseKind>(what >> kPlaceBits) == kCrossing; }
+  /// Calls `visit` with the begin, not before `from`, of each step of the chain up to `last`, backwards.
+  template <typename Visit>
+  void each_since(std::int64_t from, std::uint32_t last, const Visit& visit) const;
   /// A piece that follows `parent`.
   std::uint32_t add(std::uint32_t parent, std::int64_t until, std::uint32_t what) {
     const std::uint32_t index = nodes_.append();
@@ -172,6 +173,8 @@ class Causes {
     __builtin_prefetch(&nodes_[index] + kSoon, 1);
     return index;
   }
+  /// The marks up to `tip`, or else all that follows, are about what the context is now.
+  std::uint32_t in_new_context(std::uint32_t tip);
   /// The first piece that is looked at.
   std::uint32_t begin_collection();
   /// A piece is needed, and all before it. Nobody looks at those that are not, which are most. What is before it may
@@ -185,6 +188,8 @@ class Causes {
   [[nodiscard]] std::uint32_t moved(std::uint32_t index, std::uint32_t from) const {
     return index < from ? index : moved_[index - from];
   }
+  /// Where the first piece is now that was at `since` or later and is needed, of which `left` are there in all.
+  [[nodiscard]] std::uint32_t moved_first(std::uint32_t since, std::uint32_t from, std::uint32_t left) const;
   [[nodiscard]] std::uint32_t alike_before(std::uint32_t parent, const Node& node, std::uint32_t from) const;
 
   GrowingPool<Node> nodes_;
@@ -193,18 +198,20 @@ class Causes {
   std::vector<std::uint64_t> kept_;   ///< a bit for each piece that is looked at: it is needed
   GrowingPool<std::uint32_t> moved_;  ///< of those that are looked at, where they are
   std::uint32_t trunk_ = 1;           ///< so many at the beginning have one that follows them each
+  std::uint32_t middle_ = 1;          ///< so many have been looked at twice
   std::uint32_t old_ = 1;             ///< so many have been looked at, and have old counts of references
-  std::uint32_t most_old_ = 0;        ///< from so many on all behind the trunk are looked at
+  std::uint32_t most_middle_ = 0;     ///< from so many old ones on those in the middle are looked at too
+  std::uint32_t most_old_ = 0;        ///< from so many before the middle on all behind the trunk are looked at
   std::uint32_t most_ = 0;
   std::uint32_t current_ = 0;
   std::uint32_t last_ = 0;
   std::uint32_t context_ = 0;
-  std::size_t marks_ = 0;
-  std::array<Mark, kMarks> next_{};
+  std::uint32_t tip_ = 0;  ///< the latest mark, or the current piece
   Why holder_;
   CauseTables tables_;
   std::vector<std::string> targets_;
   std::vector<std::string> links_;
+  std::vector<std::int64_t> flights_;  ///< of links
   std::vector<Context> contexts_;
   std::array<std::unordered_map<std::string, std::uint32_t>, 2> numbers_;  ///< of threads' and of kernels'
 };

@@ -30,7 +30,7 @@ void expect_path(const std::vector<Causes::Step>& path, const std::vector<Causes
 TEST(Causes, GoBackFromTheLastEventByWhatPostedIt) {
   Causes causes;
   causes.begin_run({"a", "b"});
-  const Causes::Place link = causes.place("a - b");
+  const Causes::Place link = causes.place("a - b", 40_ps);
   const std::uint32_t gather = causes.context("gather");
   causes.set_context(gather);
   const auto kind = [](CauseKind its) { return [its] { return its; }; };
@@ -60,6 +60,28 @@ TEST(Causes, GoBackFromTheLastEventByWhatPostedIt) {
                               {400, CauseKind::kSerialisation, 1, gather}});
   EXPECT_EQ(causes.place_name(link), "a - b");
   EXPECT_EQ(causes.place_name(1), "b");
+}
+
+TEST(Causes, PacketsAreInFlightAndThenComeByteByByte) {
+  Causes causes;
+  causes.begin_run({"a", "b"});
+  const Causes::Place link = causes.place("a - b", 40_ps);
+  const auto other = [] { return CauseKind::kOther; };
+  causes.mark_crossing(100_ps, link);
+  EXPECT_TRUE(causes.is_marked(100_ps));
+  EXPECT_FALSE(causes.is_marked(101_ps));
+  const std::uint32_t head = causes.posted(30);  // it is told while bytes are in flight
+  causes.begin(head, 30, 1, other);
+  causes.mark_crossing(130_ps, link);
+  const std::uint32_t tail = causes.posted(130);
+  causes.end(false);
+  causes.begin(tail, 130, 1, other);
+  CauseSums back;
+  causes.add_since(60_ps, back);
+  EXPECT_EQ(back,
+            (CauseSums{{{0, CauseKind::kSerialisation, link}, 60_ps}, {{0, CauseKind::kPropagation, link}, 10_ps}}));
+  causes.end(false);
+  expect_path(causes.path(), {{70, CauseKind::kPropagation, link, 0}, {130, CauseKind::kSerialisation, link, 0}});
 }
 
 TEST(Causes, KeepAFewPiecesOfAKernelOfManySlices) {
