@@ -71,7 +71,6 @@ constexpr GraphCase kGraphs[] = {
      "microbatches"},
     {R"("layers":4,"parallel":"pp=2,dp=2","microbatches":24,"steps":2)", "microbatches"},
     {R"("layers":4,"parallel":"tp=2,pp=2","microbatches":24,"optimizer":"kfac")", "microbatches"},
-    {R"("layers":32,"parallel":"tp=2,dp=2","optimizer":"kfac")", "backward blocks"},
     {R"("layers":4,"parallel":"pp=4","microbatches":4,"steps":14)", "steps"},
 };
 
