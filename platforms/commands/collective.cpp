@@ -35,6 +35,7 @@
 #include "platforms/results/summary.h"
 #include "platforms/results/timeline_path.h"
 #include "platforms/results/version.h"
+#include "platforms/results/why/resources.h"
 #include "platforms/results/why/why_summary.h"
 #include "platforms/results/why/why_text.h"
 #include "platforms/results/write_file.h"
@@ -201,6 +202,7 @@ int run_machine(const CollectiveOptions& options, Platform& platform, const Coll
   if (options.platform.why && !results.empty()) {
     why = {{"weft", version_json()}, {"command", command_of(options, request)}, {"left_out_us", 0}};
     why.update(why_summary(machine, rows.why()));
+    why["kernels_ignore"] = ignored_by_kernels(machine.config().accelerator.array.compute, rows.kernels_on());
     if (!folder.empty()) write_file(folder / "why.json", why.dump(1) + "\n");
     why_told = "\n" + why_text(why, configured["values"]);
   }

@@ -2,6 +2,7 @@
 // weft describe: every field that a platform can have, as a page, as JSON or as a schema; and every command.
 #include <fmt/format.h>
 
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -37,17 +38,54 @@ std::string code(const std::string& text) {
   return text.empty() ? "" : "`" + markdown_cell(text) + "`";
 }
 
-/// A table of the fields in Markdown; a field that is itself a Config says which part can stand for it.
-std::string table(const std::vector<FieldDoc>& fields) {
-  std::string text = "| Field | Type | Default | Limits | Meaning |\n| --- | --- | --- | --- | --- |\n";
-  for (const FieldDoc& field : fields) {
-    const std::string type =
-        field.part_kind.empty() ? field.type : field.type + " or a part of kind `" + field.part_kind + "`";
-    text += fmt::format("| `{}` | {} | {} | {} | {} |\n", field.path, markdown_cell(type), code(field.default_text),
-                        markdown_cell(field.limits), markdown_cell(field.doc));
+/// Tables of the fields in Markdown; a field that is itself a Config says which part can stand for it. Its members are
+/// listed once: another with the same ones, by name, default, limits and meaning, has a row that names the first.
+class Tables {
+ public:
+  /// `of`: what tells these fields from others with the same paths: "of kind `fsdp`".
+  std::string add(const std::vector<FieldDoc>& fields, const std::string& of = {}) {
+    std::string text = "| Field | Type | Default | Limits | Meaning |\n| --- | --- | --- | --- | --- |\n";
+    for (std::size_t i = 0; i < fields.size(); ++i) {
+      const FieldDoc& field = fields[i];
+      const std::string type =
+          field.part_kind.empty() ? field.type : field.type + " or a part of kind `" + field.part_kind + "`";
+      std::string doc = markdown_cell(field.doc);
+      if (const std::size_t members = members_of(fields, i); members >= kFewest) {
+        const auto [first, is_new] =
+            listed_.try_emplace(shape(fields, i, members), code(field.path) + (of.empty() ? "" : " " + of));
+        if (!is_new) {
+          doc += fmt::format("{}Fields: as those of {}", doc.empty() ? "" : ". ", first->second);
+          i += members;
+        }
+      }
+      text += fmt::format("| `{}` | {} | {} | {} | {} |\n", field.path, markdown_cell(type), code(field.default_text),
+                          markdown_cell(field.limits), doc);
+    }
+    return text;
   }
-  return text;
-}
+
+ private:
+  static constexpr std::size_t kFewest = 3;  ///< fewer rows are no shorter than what names others
+
+  static std::size_t members_of(const std::vector<FieldDoc>& fields, std::size_t at) {
+    std::size_t end = at + 1;
+    while (end < fields.size() && fields[end].path.starts_with(fields[at].path + ".")) ++end;
+    return end - at - 1;
+  }
+  static std::string shape(const std::vector<FieldDoc>& fields, std::size_t at, std::size_t members) {
+    std::string text;
+    for (std::size_t i = at + 1; i <= at + members; ++i) {
+      const FieldDoc& field = fields[i];
+      for (const std::string& part : {field.path.substr(fields[at].path.size()), field.type, field.part_kind,
+                                      field.default_text, field.limits, field.doc}) {
+        text += part + '\n';
+      }
+    }
+    return text;
+  }
+
+  std::map<std::string, std::string> listed_;  ///< by their members, objects that are listed
+};
 
 struct Section {
   std::string title;
@@ -160,25 +198,30 @@ int describe_all() {
       "comments, `//` and `/* */`, and a `$schema` for editors.\n\n"
       "A platform with `\"network\": \"analytical\"` has the section `analytical` instead of a machine, and a workload "
       "of\n"
-      "kind `chakra` with `traces`, `groups`, `custom` and `custom_nodes`.\n");
+      "kind `chakra` with `traces`, `groups`, `custom` and `custom_nodes`.\n\n"
+      "An object with the same fields as one before it has one row, which names that one; `weft describe --names` "
+      "lists\n"
+      "all paths.\n");
+  Tables tables;
   for (const Section& section : sections(describe(MachineConfig()))) {
-    print(fmt::format("\n## {}\n\n{}", section.title, table(section.fields)));
+    print(fmt::format("\n## {}\n\n{}", section.title, tables.add(section.fields)));
   }
-  print("\n## analytical\n\n" + table(describe(analytical::AnalyticalConfig(), "analytical")));
+  print("\n## analytical\n\n" + tables.add(describe(analytical::AnalyticalConfig(), "analytical")));
   for (const JobKind& kind : job_kinds()) {
     print(fmt::format("\n## workload of kind `{}`\n\n{}\n", kind.name, kind.doc));
-    if (const std::vector<FieldDoc> fields = fields_of(kind); !fields.empty()) print("\n" + table(fields));
+    const std::vector<FieldDoc> fields = fields_of(kind);
+    if (!fields.empty()) print("\n" + tables.add(fields, fmt::format("of kind `{}`", kind.name)));
   }
   print(
       "\n## A study\n\nThese are no fields of a platform. `weft sweep` reads them from a file of their own "
       "([sweeps](../architect/sweeps.md)).\n\n" +
-      table(fields_of_study()));
+      tables.add(fields_of_study(), "of a study"));
   print(
       "\n## A regression case\n\nThese are no fields of a platform. `weft regress` reads them from files of their own "
       "([regression](../architect/regression.md)).\n\n" +
-      table(fields_of_case()));
+      tables.add(fields_of_case(), "of a regression case"));
   print("\n## `weft memory`\n\nThese are no fields of a platform. `weft memory --set` changes them.\n\n" +
-        table(describe(dram::MemoryConfig())));
+        tables.add(describe(dram::MemoryConfig()), "of `weft memory`"));
   return kDone;
 }
 

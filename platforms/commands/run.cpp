@@ -28,7 +28,6 @@
 #include "platforms/jobs/graph/graph_workload.h"
 #include "platforms/jobs/kernels_alone.h"
 #include "platforms/jobs/machine_run.h"
-#include "platforms/machine/idle_fields.h"
 #include "platforms/machine/platform.h"
 #include "platforms/results/energy_summary.h"
 #include "platforms/results/format.h"
@@ -51,21 +50,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
-
-/// Fields of computing that no kernel of the run follows, such as rates of types that it does not have, before the
-/// first that one follows: tables name that.
-ordered_json fields_without_kernels(const MachineConfig& config, const Job& job) {
-  constexpr std::string_view kArray = "accelerator.compute.";
-  ordered_json fields = ordered_json::array();
-  const auto kernels_on = job.kernels_on();
-  if (!kernels_on) return fields;
-  for (const Resource::Setting& setting : resource_called("compute").settings) {
-    if (!setting.field.starts_with(kArray)) continue;
-    if (kernels_follow(config.accelerator.array.compute, setting.field.substr(kArray.size()), kernels_on)) break;
-    fields.push_back(setting.field);
-  }
-  return fields;
-}
 
 constexpr std::size_t kMostSwitches = 1024;  ///< in a picture that one can still read
 
@@ -223,7 +207,7 @@ int run_machine(const RunOptions& options, Platform& platform) {
     ordered_json why = {{"weft", version_json()}, {"left_out_us", to_us(run.left_out())}};
     why.update(why_summary(machine, {run.prepared() != nullptr ? run.prepared()->at : Time(), machine.end(),
                                      job.step_ends(), links_since}));
-    why["kernels_ignore"] = fields_without_kernels(machine.config(), job);
+    why["kernels_ignore"] = ignored_by_kernels(machine.config().accelerator.array.compute, job.kernels_on());
     write_file(folder / "why.json", why.dump(1) + "\n");
     if (const PathHeat path = path_heat(machine, why);
         path.most > Time() && machine.network().switch_count() <= kMostSwitches) {

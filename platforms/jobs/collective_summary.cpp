@@ -8,6 +8,7 @@
 #include "platforms/config/choices.h"
 #include "platforms/config/text.h"
 #include "platforms/jobs/collective_details.h"
+#include "platforms/jobs/kernel_digest.h"
 #include "platforms/machine/starvation.h"
 #include "platforms/results/format.h"
 #include "platforms/results/summary.h"
@@ -186,6 +187,43 @@ void CollectiveRows::run(const std::function<void(const CollectiveResult&, bool)
   });
 }
 
+namespace {
+
+/// Of a message and of its blocks, whichever of them travel.
+void add_kernels(KernelDigest& digest, const accelerator::ComputeConfig& compute,
+                 const compression::CompressionConfig& how, const compression::Message& message, int ranks) {
+  const auto add = [&](const compression::Kernels& kernels) {
+    for (const compression::Kernel& kernel : kernels) digest.add(compression::kernel_work(compute, kernel));
+  };
+  if (compression::Blocks::has(how)) {
+    const compression::Blocks blocks(how, message.element_bytes);
+    const std::int64_t elements = std::max<std::int64_t>(1, message.elements / ranks);
+    add(blocks.compress(elements));
+    add(blocks.decompress(elements));
+    add(blocks.hops() ? blocks.hop(elements) : blocks.add(elements, ranks));
+  }
+  if (message.element_bytes != compression::kElement) return;
+  const compression::Plan plan = compression::plan_of(message, how);
+  for (const compression::Plan::Round& round : plan.rounds) add(round.kernels);
+  if (plan.after) add(plan.after(ranks));
+}
+
+}  // namespace
+
+std::function<std::uint64_t(const accelerator::ComputeConfig&)> CollectiveRows::kernels_on() const {
+  const compression::CompressionConfig& how = machine_->config().collectives.compression;
+  if (!how.on()) return {};
+  const auto element = static_cast<std::int64_t>(size_of(request_.type));
+  return [how, element, sizes = request_.sizes, ranks = machine_->size()](const accelerator::ComputeConfig& compute) {
+    KernelDigest digest;
+    for (const std::uint64_t bytes : sizes) {
+      const std::int64_t elements = std::max<std::int64_t>(1, static_cast<std::int64_t>(bytes) / element);
+      add_kernels(digest, compute, how, {elements, {}, element}, ranks);
+    }
+    return digest.value();
+  };
+}
+
 bool CollectiveRows::has_wrong() const {
   return std::any_of(results_.begin(), results_.end(), [](const auto& result) { return result.wrong > 0; });
 }
@@ -193,6 +231,7 @@ bool CollectiveRows::has_wrong() const {
 ordered_json CollectiveRows::summary(const ordered_json& partial) {
   MachineUse use = use_of(*machine_);
   use.energy = false;
+  if (use.kernels) use.kernels_on = kernels_on();
   std::vector<IdleFields> more = platform_.replaced();
   more.push_back({"workload", {}, "weft run runs it", false, {}});
   idle_.emplace(platform_.document(), platform_.machine(), use, std::move(more));

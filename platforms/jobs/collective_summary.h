@@ -59,6 +59,8 @@ class CollectiveRows {
   /// What ran otherwise than the configuration asked for; empty if nothing did.
   [[nodiscard]] const std::string& remark() const { return remark_; }
   [[nodiscard]] bool has_wrong() const;
+  /// As MachineUse has it, of what compresses messages; null where nothing does.
+  [[nodiscard]] std::function<std::uint64_t(const accelerator::ComputeConfig&)> kernels_on() const;
 
   /// `timeline` is null. A `partial` one, which is told of by something other than null, has the rows that are done.
   [[nodiscard]] nlohmann::ordered_json summary(const nlohmann::ordered_json& partial = nullptr);

@@ -78,9 +78,8 @@ struct Holding {
 struct Problem {
   std::vector<Holding> holdings;
   models::Fusion fusion = models::Fusion::kFused;
-  int element_bytes = 2;  ///< of parameters as they are computed with
-  /// That a rank computes in a step; 0: optimizers are not shown activations (Optimizer::observe).
-  std::int64_t tokens = 0;
+  int element_bytes = 2;     ///< of parameters as they are computed with
+  std::int64_t batches = 1;  ///< that a step computes one after the other; what is observed of them adds up
 
   /// Elements that the rank has gradients of.
   [[nodiscard]] std::int64_t share() const {
@@ -88,6 +87,13 @@ struct Problem {
     for (const Holding& each : holdings) sum += each.share;
     return sum;
   }
+};
+
+/// Layers whose backward pass a rank has computed, and of what: those of a block, experts apart from all others.
+struct Observed {
+  std::vector<Tensors> layers;  ///< their matrices, whole but for cuts, and what else they have
+  std::int64_t tokens = 0;      ///< that came to each
+  std::int64_t batch = 0;       ///< of the step's, from 0
 };
 
 /// A collective among the ranks of a holding, or among those that tensor parallelism has cut its tensors for, or that
@@ -142,9 +148,8 @@ class Optimizer {
   /// The update at the end of the step of this number, from 0. All ranks of a holding have the same exchanges.
   [[nodiscard]] virtual std::vector<Task> update(const Problem& problem, std::int64_t step) const = 0;
   /// What it computes of the inputs of a block's layers and of the gradients of their outputs, behind the block's
-  /// backward pass in the step of this number; `block` has the block's tensors, whole.
-  [[nodiscard]] virtual std::vector<models::Kernel> observe(const Problem& /*problem*/,
-                                                            const std::vector<Tensors>& /*block*/,
+  /// backward pass in the step of this number.
+  [[nodiscard]] virtual std::vector<models::Kernel> observe(const Problem& /*problem*/, const Observed& /*what*/,
                                                             std::int64_t /*step*/) const {
     return {};
   }

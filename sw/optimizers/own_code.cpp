@@ -21,9 +21,9 @@ class Checked final : public Optimizer {
   void check(const Problem& problem) const override {
     blamed([&] { optimizer_->check(problem); });
   }
-  [[nodiscard]] std::vector<models::Kernel> observe(const Problem& problem, const std::vector<Tensors>& block,
+  [[nodiscard]] std::vector<models::Kernel> observe(const Problem& problem, const Observed& what,
                                                     std::int64_t step) const override {
-    return blamed([&] { return optimizer_->observe(problem, block, step); });
+    return blamed([&] { return optimizer_->observe(problem, what, step); });
   }
   [[nodiscard]] std::vector<Task> update(const Problem& problem, std::int64_t step) const override {
     return blamed([&] {

@@ -145,10 +145,8 @@ std::vector<PlannedKernel> PlannedUpdate::kernels() const {
 void FsdpPlan::plan_updates(const FsdpConfig& config, const accelerator::ComputeConfig& compute, int shards,
                             int copies) {
   const std::shared_ptr<const optimizers::Optimizer> optimizer = optimizers::optimizer_of(config.optimizer);
-  optimizers::Problem problem{{holding_of(config, model, shards, copies)},
-                              config.fusion,
-                              static_cast<int>(size_of(config.parameter_type)),
-                              config.sequences * config.sequence};
+  optimizers::Problem problem{
+      {holding_of(config, model, shards, copies)}, config.fusion, static_cast<int>(size_of(config.parameter_type))};
   optimizer->check(problem);
   make_busiest(*optimizer, problem);
   kept = fullest(*optimizer, problem);
@@ -168,7 +166,8 @@ void FsdpPlan::plan_updates(const FsdpConfig& config, const accelerator::Compute
       const UnitKind kind = models::block_kind(model, b);
       std::vector<optimizers::Tensors> block;
       for (const models::Tensor& tensor : models::unit_tensors(model, kind)) block.push_back(tensors_of(tensor, kind));
-      const std::vector<models::Kernel> observed = optimizer->observe(problem, block, like);
+      const std::vector<models::Kernel> observed =
+          optimizer->observe(problem, {block, config.sequences * config.sequence}, like);
       update.observes = update.observes || !observed.empty();
       Stage& stage = stages[static_cast<std::size_t>(backward_stage(b))];
       if (stage.observed.empty()) append(stage.observed, observed, compute);

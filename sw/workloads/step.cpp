@@ -129,7 +129,11 @@ RankSums RankStep::run() {
   sums.gradient_bytes = sums.parameters * of_gradient;
   optimizer_->check(problem_);
   const optimizers::Kept kept = optimizer_->kept(problem_);
-  sums.optimizer_bytes = kept.state_bytes() + (config_.element_bytes < kMaster ? kMaster * kept.masters : 0);
+  sums.optimizer_parts = kept.state;
+  if (config_.element_bytes < kMaster) {
+    sums.optimizer_parts.emplace_back("copy of parameters in 32 bits", kMaster * kept.masters);
+  }
+  for (const auto& [what, bytes] : sums.optimizer_parts) sums.optimizer_bytes += bytes;
   sums.state_bytes = sums.parameter_bytes + sums.gradient_bytes + sums.optimizer_bytes;
   for (std::int64_t block = 0; block < config_.model.layers; ++block) {
     if (!config_.has_experts(block) || !share_.has(block)) continue;
@@ -243,7 +247,8 @@ void RankStep::operation(const PipelineOperation& operation) {
     forward(operation);
   } else {
     std::int64_t& begun = backwards_[static_cast<std::size_t>(operation.chunk)];
-    is_last_backward_ = ++begun == config_.microbatches;
+    batch_ = begun++;
+    is_last_backward_ = begun == config_.microbatches;
     backward(operation);
   }
 }

@@ -91,6 +91,7 @@ class RankStep {
   Ids cast(const ParameterGathers::Set& set);
   [[nodiscard]] optimizers::Problem what_to_update() const;
   Ids update(const Ids& gradients);
+  void observe(Unit unit);
   void scale_weights(const Ids& updated);
   [[nodiscard]] std::int64_t cast_weights() const;
   void operation(const PipelineOperation& operation);
@@ -203,6 +204,7 @@ class RankStep {
   // Of the operation that is being emitted, for names.
   std::string prefix_;  ///< "layer3."
   std::int64_t microbatch_ = 0;
+  std::int64_t batch_ = 0;      ///< of the chunk's backward passes, from 0
   std::int64_t chunk_tag_ = 0;  ///< of the next chunk, the same on all ranks of tp
   bool is_last_backward_ = false;
   Unit unit_ = 0;

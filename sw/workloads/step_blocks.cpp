@@ -229,6 +229,7 @@ Ids RankStep::block_backward(Unit unit, const Ids& gradient) {
       });
   Ids result = compute(Part::kAttentionNormGradient, joined({entered, middle}));
   reduce_gradients(unit);
+  observe(unit);
   return result;
 }
 

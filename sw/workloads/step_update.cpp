@@ -50,7 +50,7 @@ CollectiveType type_of(Operation what) {
 }  // namespace
 
 optimizers::Problem RankStep::what_to_update() const {
-  optimizers::Problem problem{{}, config_.fusion, config_.element_bytes};
+  optimizers::Problem problem{{}, config_.fusion, config_.element_bytes, config_.microbatches};
   const auto holding = [this](const char* name, const Groups::Holders& holders) {
     optimizers::Holding result;
     result.name = name;
@@ -87,6 +87,24 @@ optimizers::Problem RankStep::what_to_update() const {
   return problem;
 }
 
+/// What the optimizer computes of a block that has been computed backward. Of experts, all are taken to have as many
+/// tokens, as their products are.
+void RankStep::observe(Unit unit) {
+  const UnitShare& share = share_of(unit);
+  std::vector<models::Kernel> kernels = optimizer_->observe(problem_, {share.tensors, config_.tokens(), batch_}, step_);
+  if (!share.expert_tensors.empty()) {
+    const std::int64_t experts = config_.local_experts();
+    const std::int64_t tokens = (share.received * config_.parallel.expert_tensor() + experts - 1) / experts;
+    const std::vector<models::Kernel> more =
+        optimizer_->observe(problem_, {share.expert_tensors, tokens, batch_}, step_);
+    kernels.insert(kernels.end(), more.begin(), more.end());
+  }
+  if (kernels.empty()) return;
+  const std::int64_t before = emitter_.sums().operations;
+  static_cast<void>(emitter_.compute(name(prefix_ + "observed"), share_.work_of(kernels), {}));
+  emitter_.sums().optimizer_operations += emitter_.sums().operations - before;
+}
+
 /// Gives what the next step waits for.
 Ids RankStep::update(const Ids& gradients) {
   const std::string step = config_.steps > 1 ? " step" + std::to_string(step_) : "";
@@ -104,7 +122,9 @@ Ids RankStep::update(const Ids& gradients) {
     if (is_last) kernels.insert(kernels.end(), casts.begin(), casts.end());
     const std::string what = piece->name + (tasks.size() > 1 ? " " + std::to_string(task) : "");
     // The last one ends the step.
-    data = emitter_.compute((is_last ? "optimizer" : "optimizer." + what) + step, share_.work_of(kernels), data);
+    if (is_last || !kernels.empty()) {
+      data = emitter_.compute((is_last ? "optimizer" : "optimizer." + what) + step, share_.work_of(kernels), data);
+    }
     if (!piece->exchange) continue;
     const optimizers::Exchange& exchange = *piece->exchange;
     const bool is_of_experts = exchange.holding > 0;

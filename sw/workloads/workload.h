@@ -8,6 +8,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sw/workloads/config.h"
@@ -51,6 +52,8 @@ struct RankSums {
   std::int64_t parameter_bytes = 0;
   std::int64_t gradient_bytes = 0;
   std::int64_t optimizer_bytes = 0;
+  /// What these are, and the bytes of each.
+  std::vector<std::pair<std::string, std::int64_t>> optimizer_parts;
   /// Of microbatches whose backward pass is still to come, and what a block computes again: the most at a time.
   std::int64_t activation_bytes = 0;
   /// Of parameters that fsdp has gathered, the most at a time.

@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "platforms/machine/idle_fields.h"
+
 namespace weft::platforms {
 
 const std::vector<Resource>& resources() {
@@ -158,6 +160,20 @@ nlohmann::ordered_json followed(const nlohmann::ordered_json& why, nlohmann::ord
   if (!why.contains("kernels_ignore")) return values;
   for (const nlohmann::ordered_json& field : why["kernels_ignore"]) values.erase(field.get<std::string>());
   return values;
+}
+
+nlohmann::ordered_json ignored_by_kernels(
+    const accelerator::ComputeConfig& compute,
+    const std::function<std::uint64_t(const accelerator::ComputeConfig&)>& kernels_on) {
+  constexpr std::string_view kArray = "accelerator.compute.";
+  nlohmann::ordered_json fields = nlohmann::ordered_json::array();
+  if (!kernels_on) return fields;
+  for (const Resource::Setting& setting : resource_called("compute").settings) {
+    if (!setting.field.starts_with(kArray)) continue;
+    if (kernels_follow(compute, setting.field.substr(kArray.size()), kernels_on)) break;
+    fields.push_back(setting.field);
+  }
+  return fields;
 }
 
 std::string settings_text(const nlohmann::ordered_json& values, const Resource& resource) {

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "hw/accelerator/kernel.h"
 
 namespace weft::platforms {
 
@@ -37,6 +41,11 @@ struct Resource {
 [[nodiscard]] std::string configured(const nlohmann::ordered_json& values, const std::string& field);
 /// Config.json's `values` without those of kernels that none of the run follows, by why.json's `kernels_ignore`.
 [[nodiscard]] nlohmann::ordered_json followed(const nlohmann::ordered_json& why, nlohmann::ordered_json values);
+/// For why.json's `kernels_ignore`: fields of computing that no kernel of a run follows, such as rates of types that it
+/// does not have, before the first that one follows: tables name that. `kernels_on` as MachineUse has it.
+[[nodiscard]] nlohmann::ordered_json ignored_by_kernels(
+    const accelerator::ComputeConfig& compute,
+    const std::function<std::uint64_t(const accelerator::ComputeConfig&)>& kernels_on);
 /// What sets a resource, "nic.dma_rate 388Gbps, nic.pcie.lanes 16": settings that come first, but for what this
 /// platform has none of.
 [[nodiscard]] std::string settings_text(const nlohmann::ordered_json& values, const Resource& resource);

@@ -183,6 +183,19 @@ TEST_F(CliTest, DescribeListsEveryField) {
   for (const char* field : {"`fabric.link.rate`", "`accelerator.hbm.capacity`", "`workload.model`"}) {
     EXPECT_NE(page.out.find(field), std::string::npos) << field;
   }
+  // Fields that several objects have are listed once, and named by the others; all are among the names.
+  for (const char* row : {"| `collectives.compression.gradients` | object", "| `fabric.edges.N.link` | object"}) {
+    const std::size_t at = page.out.find(row);
+    ASSERT_NE(at, std::string::npos) << row;
+    const std::string line = page.out.substr(at, page.out.find('\n', at) - at);
+    const bool is_scope = line.find("compression") != std::string::npos;
+    const char* first =
+        is_scope ? "Fields: as those of `collectives.compression.tensor` |" : "Fields: as those of `fabric.link` |";
+    EXPECT_NE(line.find(first), std::string::npos) << line;
+  }
+  EXPECT_EQ(page.out.find("`collectives.compression.gradients.ratio`"), std::string::npos);
+  EXPECT_NE(page.out.find("`collectives.compression.tensor.ratio`"), std::string::npos);
+  EXPECT_NE(names.find("\ncollectives.compression.gradients.ratio\n"), std::string::npos);
 }
 
 TEST_F(CliTest, DescribeListsEveryCommand) {

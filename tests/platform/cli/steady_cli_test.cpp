@@ -70,6 +70,7 @@ constexpr GraphCase kGraphs[] = {
     {R"("layers":8,"parallel":"pp=2,dp=2","virtual_stages":2,"schedule":"interleaved","microbatches":32)",
      "microbatches"},
     {R"("layers":4,"parallel":"pp=2,dp=2","microbatches":24,"steps":2)", "microbatches"},
+    {R"("layers":4,"parallel":"tp=2,pp=2","microbatches":24,"optimizer":"kfac")", "microbatches"},
     {R"("layers":4,"parallel":"pp=4","microbatches":4,"steps":14)", "steps"},
 };
 

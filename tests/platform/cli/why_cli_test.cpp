@@ -186,6 +186,23 @@ TEST_F(WhyCli, TellsOfTheRowsOfACollective) {
   EXPECT_EQ(weft("collective ../two.json --op all_reduce --bytes 1MiB --out out").code, 0);  // in the place of those
 }
 
+/// Passes over memory do not follow the rates of tensor cores, which tables would name first.
+TEST_F(WhyCli, NamesWhatKernelsOfCompressorsFollow) {
+  const auto ignored = [this](const char* method) {
+    const Ran ran = weft(
+        std::string("collective ../two.json --op all_reduce --bytes 1MiB --why --out out --compression ") + method);
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    const std::string line = ran.out.substr(ran.out.find("what the path goes to"));
+    return std::pair(json::parse(test::read_file(folder_ / "work" / "out" / "why.json"))["kernels_ignore"],
+                     line.substr(0, line.find("\n\n")));
+  };
+  const auto [by_passes, passes] = ignored("top-k");
+  EXPECT_EQ(by_passes.front(), "accelerator.compute.tensor_16bit");
+  EXPECT_EQ(passes.find("tensor_16bit"), std::string::npos) << passes;
+  EXPECT_NE(passes.find("accelerator.compute.vector_fp32"), std::string::npos) << passes;
+  EXPECT_TRUE(ignored("none").first.empty());
+}
+
 TEST_F(WhyCli, TellsOfTheTrainingStepsOfEachKindOfWorkload) {
   for (const std::string workload : {R"json({"kind": "fsdp", "model": "nano", "sequences": 1, "sequence": 64})json",
                                      R"json({"kind": "kfac", "network": "nano-conv"})json",

@@ -45,6 +45,17 @@ std::string table_error(const std::string& rows) {
   return message;
 }
 
+/// VGG: torchvision's metadata. Of the LSTM a matrix of 10,000 by 1,500 for words, one for the input and the state of
+/// each of two layers with one bias, and the one that gives words.
+TEST(KfacNetwork, HasTheParametersOfNetworksForCompression) {
+  const auto parameters = [](const char* name) { return totals(find_network(name)).parameters; };
+  EXPECT_EQ(parameters("vgg16"), 138'357'544);
+  EXPECT_EQ(parameters("vgg19"), 143'667'240);
+  EXPECT_NEAR(static_cast<double>(totals(find_network("vgg16")).multiplications), 15.47e9, 0.01e9);
+  EXPECT_NEAR(static_cast<double>(totals(find_network("vgg19")).multiplications), 19.63e9, 0.01e9);
+  EXPECT_EQ(parameters("lstm-ptb"), 10'000 * 1'500 + 2 * (3'000 * 6'000 + 6'000) + 1'500 * 10'000 + 10'000);
+}
+
 // Parameters: torchvision's and (Inception-v4) pretrained-models' metadata. Multiplications of the ResNets:
 // torchvision. Triangles of ResNet-50: stated for the paper. All others were derived from the architectures apart from
 // this code.
@@ -116,8 +127,7 @@ TEST(KfacNetwork, ErrorsSayWhereAndWhat) {
   } catch (const std::invalid_argument& error) {
     EXPECT_EQ(std::string(error.what())
                   .find("no network 'vgg', expected one of resnet50, resnet152, densenet201, inceptionv4, nano-conv, "
-                        "resnet101, "
-                        "llama2-7b"),
+                        "resnet101, vgg16, vgg19, lstm-ptb, llama2-7b"),
               0U)
         << error.what();
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Muon, Shampoo and SOAP: who updates what, what is exchanged for it, and what is kept.
+// Muon, Shampoo, SOAP and K-FAC: who updates what, what is exchanged for it, and what is kept.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -183,18 +183,22 @@ TEST(KfacOptimizer, AddsUpFactorsOverCopiesAndGathersWhereGradientsAreWhole) {
 }
 
 TEST(KfacOptimizer, IsSoManyOperations) {
-  Problem problem = problem_of(Sharing::kWhole, 1);
-  problem.tokens = 1000;
-  const std::vector<Tensors> block = {{"w", 64, 96, 1, true}, {"norm", 64, 1, 2}};
-  const auto observed = [&](std::int64_t step, const std::vector<Setting>& more = {}) {
+  const Problem problem = problem_of(Sharing::kWhole, 1);
+  const Observed block{{{"w", 64, 96, 1, true}, {"norm", 64, 1, 2}}, 1000, 0};
+  const auto operations = [&](const Observed& what, std::int64_t step, const std::vector<Setting>& more = {}) {
     std::int64_t sum = 0;
-    for (const models::Kernel& kernel : kfac(more)->observe(problem, block, step)) sum += flops(kernel);
+    for (const models::Kernel& kernel : kfac(more)->observe(problem, what, step)) sum += flops(kernel);
     return sum;
+  };
+  const auto observed = [&](std::int64_t step, const std::vector<Setting>& more = {}) {
+    return operations(block, step, more);
   };
   // 2 tokens for each element of a factor.
   EXPECT_EQ(observed(0), 2 * 1000 * kFactors);
   EXPECT_EQ(observed(4, {{"symmetric", "true"}}), 1000 * kFactors);
   EXPECT_EQ(observed(3), 0);
+  // Experts are several of a shape, and have the tokens that came to each.
+  EXPECT_EQ(operations({{{"w", 64, 96, 7, true}}, 50, 0}, 0), 7 * 2 * 50 * kFactors);
   constexpr std::int64_t kProducts = 2 * (64 * 64 * 96 + 64 * (64 * 64 + 32 * 32));
   constexpr std::int64_t kCubes = 64 * 64 * 64 * 2 + 32 * 32 * 32;
   EXPECT_EQ(operations_of(kfac()->update(problem, 2)), 10 * kProducts);
@@ -225,9 +229,49 @@ TEST(KfacOptimizer, KeepsSumsOfAllAndAveragesOfItsOwn) {
   EXPECT_EQ(kept["momentum of matrices in 32 bits"], 4 * 10 * 16 * 96);
 }
 
-TEST(KfacOptimizer, RefusesStepsThatShowItNoActivations) {
-  EXPECT_EQ(refused([] { kfac()->check(problem_of(Sharing::kShards, 4)); }),
-            "workload.optimizer: expected another than kfac with this workload.kind: fsdp gives it activations");
+/// The first batch of a step writes sums, each later one adds to them: two reads and a write of each element.
+TEST(KfacOptimizer, AddsUpBatchesOfAStep) {
+  Problem problem = problem_of(Sharing::kWhole, 1);
+  problem.batches = 3;
+  const auto passes = [&](std::int64_t batch) {
+    std::int64_t bytes = 0;
+    for (const models::Kernel& kernel : kfac()->observe(problem, {{{"w", 64, 96, 2, true}}, 1000, batch}, 0)) {
+      if (std::holds_alternative<models::Elementwise>(kernel.shape)) bytes += bytes_moved(kernel);
+    }
+    return bytes;
+  };
+  EXPECT_EQ(passes(0), 0);
+  EXPECT_EQ(passes(1), 2 * kFactors * (4 + 4 + 4));
+  EXPECT_EQ(passes(2), passes(1));
+  const Kept kept = kfac()->kept(problem);
+  EXPECT_EQ(kept.state.back().second, 4 * kFactors);
+  EXPECT_EQ(kept.state_bytes(), kfac()->kept(problem_of(Sharing::kWhole, 1)).state_bytes() + 4 * kFactors);
+}
+
+/// A distributed optimizer gives owners whole gradients and gathers parameters itself.
+TEST(KfacOptimizer, OwnersOfGivenGradientsHaveAllBetweenThem) {
+  std::int64_t operations = 0;
+  Kept all;
+  std::vector<Exchange> first;
+  for (std::int64_t place = 0; place < 4; ++place) {
+    const Problem problem = problem_of(Sharing::kGiven, 4, place);
+    operations += operations_of(kfac()->update(problem, 2));
+    const Kept kept = kfac()->kept(problem);
+    all.masters += kept.masters;
+    all.state.emplace_back("averages", kept.state[1].second);
+    const std::vector<Exchange> exchanges = exchanges_of(kfac()->update(problem, 0));
+    ASSERT_EQ(exchanges.size(), 3U);
+    std::int64_t bytes = 0;
+    for (const Exchange& each : exchanges) {
+      EXPECT_EQ(each.what, Operation::kReduceScatter);
+      bytes += each.bytes;
+    }
+    EXPECT_EQ(bytes, 10 * kFactors * 4);
+    EXPECT_TRUE(exchanges_of(kfac()->update(problem, 1)).empty());
+  }
+  EXPECT_EQ(operations, operations_of(kfac()->update(problem_of(Sharing::kWhole, 1), 2)));
+  EXPECT_EQ(all.masters, 10 * kMatrix + kOthers);
+  EXPECT_EQ(all.state_bytes(), 4 * 10 * kFactors);
 }
 
 TEST(Muon, IsSoManyOperations) {

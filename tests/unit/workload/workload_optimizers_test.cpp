@@ -127,7 +127,7 @@ TEST(WorkloadOptimizers, UpdatesEndWithTheOptimizersNode) {
 /// Else they would wait for each other for ever.
 TEST(WorkloadOptimizers, RanksHaveTheSameCollectivesInTheSameOrder) {
   for (const char* parallel : {"dp=4", "fsdp=4", "tp=2,dp=2", "tp=2,fsdp=2", "pp=2,dp=2", "fsdp=2,dp=2"}) {
-    for (const char* optimizer : {"muon", "shampoo", "soap"}) {
+    for (const char* optimizer : {"muon", "shampoo", "soap", "kfac"}) {
       WorkloadConfig config = step_of("nano", parallel, optimizer);
       const std::int64_t stages = config.parallel.degree(Axis::kPipeline);
       for (const bool distributed : {false, true}) {
@@ -141,6 +141,110 @@ TEST(WorkloadOptimizers, RanksHaveTheSameCollectivesInTheSameOrder) {
       }
     }
   }
+}
+
+/// Elements of both factors of a matrix, in blocks of at most 1,024 rows.
+std::int64_t factors(std::int64_t rows, std::int64_t cols) {
+  const auto of_side = [](std::int64_t side) { return side / 1024 * 1024 * 1024 + (side % 1024) * (side % 1024); };
+  return of_side(rows) + of_side(cols);
+}
+
+/// Llama 3 8B is 4,096 wide, with keys of 1,024 and an MLP of 14,336. Of 8 tensor-parallel ranks, each has an eighth of
+/// the rows of queries, keys, values, gate and first matrix, and of the columns of the other two.
+TEST(WorkloadOptimizers, KfacTakesTensorParallelPartsForMatrices) {
+  WorkloadConfig config = step_of("llama3-8b", "tp=8,fsdp=4", "kfac");
+  config.model.layers = 2;
+  config.microbatches = 3;
+  config.batch = 12;
+  config.sequence = 512;
+  const std::int64_t of_block =
+      factors(512, 4096) + 2 * factors(128, 4096) + factors(4096, 512) + 2 * factors(1792, 4096) + factors(4096, 1792);
+  // Observed behind each backward pass of each block.
+  std::map<std::string, std::int64_t> observed;
+  std::int64_t bytes = 0;
+  const RankSums sums = TransformerWorkload(config).generate(0, [&](const Node& node) {
+    const chakra::Attribute* operations = node.find("num_ops");
+    if (node.name.find("observed") != std::string::npos)
+      observed[node.name] = std::get<std::int64_t>(operations->value);
+    if (node.type != chakra::NodeType::kCollective || !node.name.starts_with("optimizer")) return;
+    bytes += std::get<std::int64_t>(node.find("comm_size")->value);
+  });
+  ASSERT_EQ(observed.size(), 6U);
+  for (const auto& [name, operations] : observed) EXPECT_EQ(operations, 2 * 512 * of_block) << name;
+  EXPECT_EQ(observed.count("layer1.observed mb2"), 1U);
+  // On 4 ranks of fsdp: sums of factors to owners, and each matrix there and back, of five shapes in a batch each.
+  const std::int64_t matrices = std::int64_t{4096} * (512 + 128 + 512 + 1792 + 1792);
+  EXPECT_EQ(bytes, 4 * 2 * of_block + 2 * 4 * matrices);
+  EXPECT_EQ(sums.of(Purpose::kOptimizer).bytes, bytes);
+  // Sums of all and those of a layer before they are added; of each shape one average and one inverse; momentum.
+  const std::int64_t owned =
+      factors(512, 4096) + factors(128, 4096) + factors(4096, 512) + factors(1792, 4096) + factors(4096, 1792);
+  const std::int64_t hidden = 2 * std::int64_t{4096} * (512 + 2 * 128 + 512 + 3 * 1792) / 4;
+  const std::int64_t others = (2 * std::int64_t{128256} / 8 * 4096 + 5 * 4096) / 4;
+  EXPECT_EQ(sums.optimizer_bytes, 4 * (2 * of_block + 5 * 4) + 4 * factors(1792, 4096) + 2 * 4 * owned + 4 * hidden +
+                                      8 * others + 4 * (hidden + others));
+}
+
+/// With whole gradients owners are as with shards; stages have factors of their own blocks.
+TEST(WorkloadOptimizers, KfacOfAStageIsOfItsOwnBlocks) {
+  WorkloadConfig config = step_of("llama3-8b", "pp=4,dp=2", "kfac");
+  config.model.layers = 5;
+  const auto bytes = [&config](std::int64_t rank) { return update_sums(config, rank).of(Purpose::kOptimizer).bytes; };
+  const std::int64_t of_block =
+      2 * factors(4096, 4096) + 2 * factors(1024, 4096) + 2 * factors(14336, 4096) + factors(4096, 14336);
+  const std::int64_t width = 4096;
+  // Batches of two, of which each rank gives one and the Allgather brings both: of a block's matrices of each shape.
+  const std::int64_t gathered = 4 * 2 * width * (width + 1024 + 14336 + 14336);
+  EXPECT_EQ(bytes(2), 4 * of_block + gathered);
+  EXPECT_EQ(bytes(0), 4 * 2 * of_block + 4 * 2 * width * (2 * width + 2 * 1024 + 2 * 14336 + 14336));
+}
+
+/// Qwen3's experts lie on one rank each: it has their factors from what came to them, and sends nothing.
+TEST(WorkloadOptimizers, KfacOfExpertsIsOfTheTokensThatCameToThem) {
+  WorkloadConfig config = step_of("qwen3-30b-a3b", "ep=8,dp=8", "kfac");
+  config.model.layers = 1;
+  config.sequence = 1024;
+  const std::int64_t expert = 2 * factors(768, 2048) + factors(2048, 768);
+  const std::int64_t others = factors(4096, 2048) + 2 * factors(512, 2048) + factors(2048, 4096) + factors(128, 2048);
+  std::int64_t operations = 0;
+  std::vector<std::string> exchanged;
+  TransformerWorkload(config).generate(0, [&](const Node& node) {
+    if (node.name.starts_with("layer0.observed")) {
+      operations += std::get<std::int64_t>(node.find("num_ops")->value);
+    }
+    if (node.type == chakra::NodeType::kCollective && node.name.starts_with("optimizer")) {
+      exchanged.push_back(node.name);
+    }
+  });
+  // Each of 128 experts has 8 in 128 tokens of each of the 8 ranks.
+  EXPECT_EQ(operations, 2 * 1024 * others + 2 * 16 * (8 * 1024 * 8 / 128) * expert);
+  EXPECT_FALSE(exchanged.empty());
+  for (const std::string& name : exchanged) EXPECT_EQ(name.find("experts"), std::string::npos) << name;
+}
+
+TEST(WorkloadOptimizers, KfacOfADistributedOptimizerIsOnceOverItsRanks) {
+  WorkloadConfig config = step_of("llama3-8b", "dp=4", "kfac");
+  config.model.layers = 3;
+  config.sequence = 256;
+  config.distributed_optimizer = true;
+  std::int64_t bytes = 0;
+  std::int64_t operations = 0;
+  for (std::int64_t rank = 0; rank < 4; ++rank) {
+    const RankSums sums = update_sums(config, rank);
+    bytes += sums.optimizer_bytes;
+    operations += sums.optimizer_operations;
+  }
+  WorkloadConfig alone = step_of("llama3-8b", "dp=1", "kfac");
+  alone.model.layers = 3;
+  alone.sequence = 256;
+  const std::int64_t of_block =
+      2 * factors(4096, 4096) + 2 * factors(1024, 4096) + 2 * factors(14336, 4096) + factors(4096, 14336);
+  const std::int64_t observed = 3 * 2 * 256 * of_block;
+  EXPECT_NEAR(operations, update_sums(alone).optimizer_operations + 3 * observed, 100) << "thirds";
+  // Each rank has sums of all; averages, inverses, momentum, moments and copies in 32 bits are once there.
+  const std::int64_t all = total_parameters(config.model);
+  const std::int64_t others = 2 * 128256LL * 4096 + 7 * 4096LL;
+  EXPECT_EQ(bytes, 4 * (4 * 3 * of_block + 4 * 4 * 4) + 2 * 4 * 3 * of_block + 8 * (all - others) + 12 * others);
 }
 
 /// A distributed optimizer gives each rank what it owns: memory is that of a share, and parameters are gathered as
