@@ -93,7 +93,44 @@ class Attempts {
   const std::function<void()>& attempt_;
 };
 
+/// Stores a value that is far away.
+class FarAway {
+ public:
+  FarAway(Range range, bool up) : range_(range), up_(up) {}
+
+  template <typename Tag>
+  void operator()(Quantity<Tag>* member) const {
+    *member = Quantity<Tag>(from(member->count(), range_));
+  }
+  void operator()(const IntegerRef& member) const {
+    member.store(from(member.load(), {std::max(range_.min, member.type.min), std::min(range_.max, member.type.max)}));
+  }
+  void operator()(double* member) const {
+    const double least = static_cast<double>(range_.min);
+    const double far = *member == 0 ? 1 : up_ ? *member * kFar : *member / kFar;
+    *member = std::clamp(far, least, static_cast<double>(range_.max));
+  }
+  template <typename Other>
+  void operator()(const Other& /*member*/) const {}
+
+ private:
+  static constexpr std::int64_t kFar = 1024;
+
+  [[nodiscard]] std::int64_t from(std::int64_t value, Range range) const {
+    const std::int64_t up = value > range.max / kFar ? range.max : value * kFar;
+    return std::clamp(value == 0 ? 1 : up_ ? up : value / kFar, range.min, range.max);
+  }
+
+  Range range_;
+  bool up_;
+};
+
 }  // namespace
+
+void move_far(const std::function<void(FieldVisitor&)>& fields, std::string_view path, bool up) {
+  const std::optional<FoundField> field = find_field(fields, path);
+  if (field) std::visit(FarAway(field->range, up), field->scalar);
+}
 
 bool is_indifferent(const std::function<void(FieldVisitor&)>& fields, std::string_view path,
                     const std::function<std::uint64_t()>& result, Extremes extremes) {

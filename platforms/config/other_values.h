@@ -20,4 +20,8 @@ enum class Extremes : bool { kLeftOut, kTried };
 [[nodiscard]] bool is_indifferent(const std::function<void(FieldVisitor&)>& fields, std::string_view path,
                                   const std::function<std::uint64_t()>& result, Extremes extremes);
 
+/// Makes the number at `path` a thousand times as large or as small, as far as its limits allow; 0 becomes 1. Nothing
+/// if there is no such number.
+void move_far(const std::function<void(FieldVisitor&)>& fields, std::string_view path, bool up);
+
 }  // namespace weft::platforms

@@ -335,13 +335,6 @@ bool is_element(const std::string& field, const std::string& path) {
 
 }  // namespace
 
-bool kernels_follow(const ComputeConfig& compute, std::string_view field,
-                    const std::function<std::uint64_t(const ComputeConfig&)>& kernels_on) {
-  ComputeConfig tried = compute;
-  return !is_indifferent([&](FieldVisitor& visitor) { tried.fields(visitor); }, field,
-                         [&] { return kernels_on(tried); }, Extremes::kTried);
-}
-
 MachineUse use_of(Machine& machine) {
   MachineUse use;
   use.kernels = use.copies = use.moves = use.accesses = use.offloaded = false;

@@ -59,10 +59,6 @@ struct MachineUse {
   std::function<std::uint64_t(const accelerator::ComputeConfig&)> kernels_on;
 };
 
-/// Whether times or energies of kernels change with a field of the array, such as "tensor_16bit".
-[[nodiscard]] bool kernels_follow(const accelerator::ComputeConfig& compute, std::string_view field,
-                                  const std::function<std::uint64_t(const accelerator::ComputeConfig&)>& kernels_on);
-
 /// What a machine has used by now. A command adds what it asks for.
 [[nodiscard]] MachineUse use_of(Machine& machine);
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -51,7 +52,14 @@ struct Why {
 
   friend auto operator<=>(const Why&, const Why&) = default;
 };
-using CauseSums = std::map<Why, Time>;
+struct WhyHash {
+  std::size_t operator()(const Why& why) const {
+    const std::uint64_t all = std::uint64_t{why.context} << 32 | std::uint32_t{static_cast<std::uint8_t>(why.kind)}
+                                                                     << 24;
+    return (all ^ why.place) * 0x9e3779b97f4a7c15ULL >> 16;
+  }
+};
+using CauseSums = std::unordered_map<Why, Time, WhyHash>;
 
 /// What ranks wait for, beside the critical path.
 struct CauseTables {

@@ -2,10 +2,12 @@
 #include "platforms/results/why/resources.h"
 
 #include <algorithm>
+#include <exception>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
+#include <vector>
 
-#include "platforms/machine/idle_fields.h"
+#include "platforms/config/other_values.h"
 
 namespace weft::platforms {
 
@@ -162,17 +164,36 @@ nlohmann::ordered_json followed(const nlohmann::ordered_json& why, nlohmann::ord
   return values;
 }
 
+const nlohmann::ordered_json& member_of(const nlohmann::ordered_json& why, std::string_view key) {
+  static const nlohmann::ordered_json kNone = nlohmann::ordered_json::object();
+  const auto found = why.find(key);
+  return found == why.end() ? kNone : *found;
+}
+
 nlohmann::ordered_json ignored_by_kernels(
     const accelerator::ComputeConfig& compute,
     const std::function<std::uint64_t(const accelerator::ComputeConfig&)>& kernels_on) {
   constexpr std::string_view kArray = "accelerator.compute.";
   nlohmann::ordered_json fields = nlohmann::ordered_json::array();
   if (!kernels_on) return fields;
-  for (const Resource::Setting& setting : resource_called("compute").settings) {
-    if (!setting.field.starts_with(kArray)) continue;
-    if (kernels_follow(compute, setting.field.substr(kArray.size()), kernels_on)) break;
-    fields.push_back(setting.field);
-  }
+  std::vector<Resource::Setting> settings = resource_called("compute").settings;
+  std::erase_if(settings, [&](const Resource::Setting& each) { return !each.field.starts_with(kArray); });
+  const std::uint64_t usual = kernels_on(compute);
+  // All up to one are worse at the same time, since a plan of kernels takes as long as a part of the run.
+  const auto has_none = [&](const Resource::Setting& last) {
+    accelerator::ComputeConfig tried = compute;
+    for (const Resource::Setting* each = settings.data(); each <= &last; ++each) {
+      move_far([&](FieldVisitor& visitor) { tried.fields(visitor); }, each->field.substr(kArray.size()),
+               !each->is_rate);
+    }
+    try {
+      return kernels_on(tried) == usual;
+    } catch (const std::exception&) {
+      return false;  // no kernel can run at all
+    }
+  };
+  const auto end = std::partition_point(settings.begin(), settings.end(), has_none);
+  for (auto each = settings.begin(); each != end; ++each) fields.push_back(each->field);
   return fields;
 }
 

@@ -37,6 +37,8 @@ struct Resource {
 [[nodiscard]] const Resource& resource_of(std::string_view kind, std::string_view network);
 [[nodiscard]] const Resource& resource_of(const nlohmann::ordered_json& piece);
 
+/// A member of why.json, as results of earlier versions may lack it: an empty object then. Not a copy.
+[[nodiscard]] const nlohmann::ordered_json& member_of(const nlohmann::ordered_json& why, std::string_view key);
 /// The value of a field in config.json's `values`, as text; empty if there is none.
 [[nodiscard]] std::string configured(const nlohmann::ordered_json& values, const std::string& field);
 /// Config.json's `values` without those of kernels that none of the run follows, by why.json's `kernels_ignore`.

@@ -192,19 +192,17 @@ std::vector<ChangedSetting> settings_of(const ResourceChange& change, const orde
 
 WhatIf::WhatIf(const ordered_json& why)
     : before_ps_(why["until_ps"].get<std::int64_t>() - why["from_ps"].get<std::int64_t>()) {
-  const ordered_json networks = why.value("stages", ordered_json::object());
-  for (const auto& [network, its] : networks.items()) {
+  for (const auto& [network, its] : member_of(why, "stages").items()) {
     Stages& stages = stages_.emplace_back();
     for (const auto& [name, rate] : its.items()) stages[&resource_called(name)] = rate.get<double>();
   }
-  const ordered_json links = why.value("links", ordered_json::object());
-  for (const auto& [name, link] : links.items()) {
+  for (const auto& [name, link] : member_of(why, "links").items()) {
     links_[name] = {link.value("network", ""), link["joins"] != "between switches", link.value("had", 1.0),
                     link.value("fills", 1.0)};
   }
   has_power_cap_ = why.value("power_cap", false);
   add(path_, why["pieces"], 1);
-  for (const ordered_json& collective : why.value("collectives", ordered_json::array())) {
+  for (const ordered_json& collective : member_of(why, "collectives")) {
     const double share = 1 / collective["members"].get<double>();
     add(groups_[collective["group"]], collective["transfer"], share);
     late_ps_ += share * collective["late_ps"].get<double>();

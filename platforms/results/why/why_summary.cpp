@@ -22,6 +22,13 @@ using nlohmann::ordered_json;
 /// Of a wait and of a collective, what has a piece of its own. The rest is by kind.
 constexpr std::size_t kMostPieces = 12;
 
+/// An object whose members are not copied as more are added.
+ordered_json with_room(ordered_json object = ordered_json::object()) {
+  constexpr std::size_t kMembers = 24;
+  object.get_ref<ordered_json::object_t&>().reserve(kMembers);
+  return object;
+}
+
 class Names {
  public:
   Names(Machine& machine, const WhySpan& span)
@@ -34,17 +41,26 @@ class Names {
   [[nodiscard]] ordered_json piece(const Why& why, Time time) {
     named_.insert(why.place);
     const Causes::Context& about = causes_.context_of(why.context);
-    return {{"of", about.is_kernel ? "kernel" : "thread"},
-            {"about", about.name.empty() ? "the start" : about.name},
-            {"kind", name_of(why.kind)},
-            {"place", place(why.place)},
-            {"on_link", Causes::is_link(why.place)},
-            {"network", network(why.place)},
-            {"ps", time.count()}};
+    ordered_json piece = with_room();
+    piece["of"] = about.is_kernel ? "kernel" : "thread";
+    piece["about"] = about.name.empty() ? "the start" : about.name;
+    piece["kind"] = name_of(why.kind);
+    piece["place"] = place(why.place);
+    piece["on_link"] = Causes::is_link(why.place);
+    piece["network"] = network(why.place);
+    piece["ps"] = time.count();
+    return piece;
   }
   [[nodiscard]] std::string place(Causes::Place place) const {
     const auto found = links_.find(place);
     return found == links_.end() ? causes_.place_name(place) : found->second.name;
+  }
+  [[nodiscard]] std::string network(Causes::Place place) const {
+    if (const auto found = links_.find(place); found != links_.end()) return found->second.network;
+    const std::string& name = causes_.place_name(place);
+    if (name.starts_with("nic") || name.starts_with("network")) return "fabric";
+    if (name.starts_with("port") || name.starts_with("node")) return "scale_up";
+    return "";
   }
   /// Links that pieces so far name, by their names in links.csv, with what they are and how they compare with those
   /// that join what they join.
@@ -111,13 +127,6 @@ class Names {
             {"most", alike.back().first},
             {"as_busy", as_busy}};
   }
-  [[nodiscard]] std::string network(Causes::Place place) const {
-    if (const auto found = links_.find(place); found != links_.end()) return found->second.network;
-    const std::string& name = causes_.place_name(place);
-    if (name.starts_with("nic") || name.starts_with("network")) return "fabric";
-    if (name.starts_with("port") || name.starts_with("node")) return "scale_up";
-    return "";
-  }
 
   const Causes& causes_;
   std::map<Causes::Place, NamedLink> links_;
@@ -127,15 +136,16 @@ class Names {
 
 ordered_json largest(Names& names, const CauseSums& sums) {
   std::vector<std::pair<Why, Time>> sorted(sums.begin(), sums.end());
-  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::sort(sorted.begin(), sorted.end(),
+            [](const auto& a, const auto& b) { return std::tie(b.second, a.first) < std::tie(a.second, b.first); });
   ordered_json list = ordered_json::array();
   std::map<std::pair<std::string, std::string>, Time> rest;
   for (std::size_t i = 0; i < sorted.size(); ++i) {
-    ordered_json piece = names.piece(sorted[i].first, sorted[i].second);
+    const auto& [why, time] = sorted[i];
     if (i < kMostPieces) {
-      list.push_back(std::move(piece));
+      list.push_back(names.piece(why, time));
     } else {
-      rest[{piece["kind"], piece["network"]}] += sorted[i].second;
+      rest[{name_of(why.kind), names.network(why.place)}] += time;
     }
   }
   for (const auto& [of, time] : rest) {
@@ -228,7 +238,7 @@ ordered_json stages(Machine& machine) {
 
 }  // namespace
 
-ordered_json why_summary(Machine& machine, const WhySpan& span) {
+ordered_json why_summary(Machine& machine, const WhySpan& span, ordered_json head) {
   const Causes& causes = *machine.causes();
   std::vector<Causes::Step> path = causes.path();
   if (!path.empty() && span.until.count() > path.back().until) {
@@ -270,18 +280,20 @@ ordered_json why_summary(Machine& machine, const WhySpan& span) {
   for (const Time end : span.steps) ends.push_back(end.count());
   ordered_json waited = waits(machine, names);
   ordered_json spent = collectives(machine, names);
-  return {{"from_ps", span.from.count()},
-          {"until_ps", at},
-          {"training_steps_ps", ends},
-          {"steps", path.size()},
-          {"pieces", pieces},
-          {"links", names.links()},
-          {"lossy", names.lossy()},
-          {"computed", computed(machine, places)},
-          {"stages", stages(machine)},
-          {"power_cap", machine.config().accelerator.array.compute.power.cap > Power()},
-          {"waits", std::move(waited)},
-          {"collectives", std::move(spent)}};
+  ordered_json why = with_room(std::move(head));
+  why["from_ps"] = span.from.count();
+  why["until_ps"] = at;
+  why["training_steps_ps"] = std::move(ends);
+  why["steps"] = path.size();
+  why["pieces"] = std::move(pieces);
+  why["links"] = names.links();
+  why["lossy"] = names.lossy();
+  why["computed"] = computed(machine, places);
+  why["stages"] = stages(machine);
+  why["power_cap"] = machine.config().accelerator.array.compute.power.cap > Power();
+  why["waits"] = std::move(waited);
+  why["collectives"] = std::move(spent);
+  return why;
 }
 
 }  // namespace weft::platforms

@@ -20,7 +20,8 @@ struct WhySpan {
 /// The critical path of a run, which the machine has kept, from a time on to another, in pieces: what each is about,
 /// its kind, its place and how long it is, the longest first. Their sum is the time between. Beside it the links that
 /// it crosses, what each accelerator's streams waited for, and what members of groups did in their collectives.
-/// docs/architect/why.md has the keys.
-nlohmann::ordered_json why_summary(Machine& machine, const WhySpan& span);
+/// docs/architect/why.md has the keys. They come behind those of `head`, an object.
+nlohmann::ordered_json why_summary(Machine& machine, const WhySpan& span,
+                                   nlohmann::ordered_json head = nlohmann::ordered_json::object());
 
 }  // namespace weft::platforms

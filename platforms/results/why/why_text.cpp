@@ -170,7 +170,7 @@ std::string compared_text(const ordered_json& link) {
 /// Which links lost the packets that timers wait for.
 std::string lossy_text(const ordered_json& why, const Branch& of_others, const Tree& tree) {
   const auto timers = of_others.parts.find(std::string(resource_called("timeout").words));
-  const ordered_json lossy = why.value("lossy", ordered_json::array());
+  const ordered_json& lossy = member_of(why, "lossy");
   if (timers == of_others.parts.end() || tree.share(timers->second.ps) < kLeastShare || lossy.empty()) return "";
   constexpr std::size_t kMostNames = 3;
   std::string text;
@@ -191,7 +191,7 @@ std::string links_text(const ordered_json& why, const Branch& links, const Tree&
     if (lines.size() > kMostParts || tree.share(link->ps) < kLeastShare) break;
     std::vector<std::string> line = {"  " + name, short_time(Time(link->ps)), tree.percent(link->ps),
                                      link->worst_first().front().first};
-    if (const ordered_json all = why.value("links", ordered_json::object()); all.contains(name)) {
+    if (const ordered_json& all = member_of(why, "links"); all.contains(name)) {
       const ordered_json& its = all[name];
       line.push_back(fmt::format("{:.0f} %", 100 * its["utilisation"].get<double>()));
       line.push_back(
@@ -229,7 +229,7 @@ std::string mostly(const ordered_json& pieces, std::int64_t whole, std::size_t m
 std::string collectives_text(const ordered_json& why, bool all) {
   std::vector<std::vector<std::string>> lines = {
       {"collectives, by member", "calls", "each", "GB/s", "waits for late ranks", "the rest is mostly"}};
-  for (const ordered_json& it : why.value("collectives", ordered_json::array())) {
+  for (const ordered_json& it : member_of(why, "collectives")) {
     if (!all && lines.size() > kMostPlaces + 1) break;
     const auto calls = it["calls"].get<std::int64_t>();
     const auto ps = it["ps"].get<std::int64_t>();
@@ -251,10 +251,11 @@ std::string collectives_text(const ordered_json& why, bool all) {
 }
 
 std::string waits_text(const ordered_json& why, bool all) {
-  std::vector<ordered_json> waits = why.value("waits", std::vector<ordered_json>());
+  std::vector<const ordered_json*> waits;
+  for (const ordered_json& wait : member_of(why, "waits")) waits.push_back(&wait);
   if (waits.empty()) return "";
-  std::stable_sort(waits.begin(), waits.end(), [](const ordered_json& a, const ordered_json& b) {
-    return a["ps"].get<std::int64_t>() < b["ps"].get<std::int64_t>();
+  std::stable_sort(waits.begin(), waits.end(), [](const ordered_json* a, const ordered_json* b) {
+    return (*a)["ps"].get<std::int64_t>() < (*b)["ps"].get<std::int64_t>();
   });
   std::vector<std::vector<std::string>> lines = {{"accelerators' waits before kernels", "time", "mostly"}};
   const auto add = [&](const char* which, const ordered_json& wait) {
@@ -263,11 +264,11 @@ std::string waits_text(const ordered_json& why, bool all) {
                      mostly(wait["for"], std::max<std::int64_t>(ps, 1))});
   };
   if (all) {
-    for (auto wait = waits.rbegin(); wait != waits.rend(); ++wait) add("", *wait);
+    for (auto wait = waits.rbegin(); wait != waits.rend(); ++wait) add("", **wait);
   } else {
-    add("most: ", waits.back());
-    if (waits.size() > 2) add("median: ", waits[waits.size() / 2]);
-    if (waits.size() > 1) add("least: ", waits.front());
+    add("most: ", *waits.back());
+    if (waits.size() > 2) add("median: ", *waits[waits.size() / 2]);
+    if (waits.size() > 1) add("least: ", *waits.front());
   }
   return in_columns(lines, 2);
 }
@@ -309,7 +310,7 @@ std::string why_text(const ordered_json& why, const ordered_json& all_values, Wh
     const auto [slowest, its] = accelerators.worst_first().front();
     words += fmt::format(" Of the kernels' time, {:.0f} % is on {}",
                          100.0 * static_cast<double>(its->ps) / static_cast<double>(in_kernels), slowest);
-    if (const ordered_json computed = why.value("computed", ordered_json::object());
+    if (const ordered_json& computed = member_of(why, "computed");
         computed.contains("on_path") && computed["on_path"].contains(slowest) && computed["median_ps"] > 0) {
       const double more = computed["on_path"][slowest].get<double>() / computed["median_ps"].get<double>() - 1;
       words += fmt::format(", which computes {:.1f} % {} than the median of all", 100 * std::abs(more),
@@ -321,7 +322,7 @@ std::string why_text(const ordered_json& why, const ordered_json& all_values, Wh
     const auto [busiest, its] = links.worst_first().front();
     if (tree.share(its->ps) >= kLeastShare) {
       words += fmt::format(" The link that holds it up most is {}, for {}.", busiest, tree.percent(its->ps));
-      if (const ordered_json all = why.value("links", ordered_json::object()); all.contains(busiest)) {
+      if (const ordered_json& all = member_of(why, "links"); all.contains(busiest)) {
         const ordered_json& link = all[busiest];
         words += compared_text(link);
         if (rate_text(link) != link["rate"]) words += fmt::format(" A fault left it {}.", rate_text(link));

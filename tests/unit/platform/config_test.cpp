@@ -372,6 +372,29 @@ TEST(ConfigValues, AreIndifferentWhereNoOtherChangesAResult) {
   EXPECT_TRUE(is_indifferent_to("clock", [] { return std::uint64_t{0}; })) << "no neighbour above it";
 }
 
+TEST(ConfigValues, AreMovedFarWithinTheirLimits) {
+  EngineConfig config;
+  const auto move = [&config](const char* field, bool up) {
+    move_far([&](FieldVisitor& visitor) { config.fields(visitor); }, field, up);
+  };
+  config.clock = 2048_MHz;
+  move("clock", false);
+  EXPECT_EQ(config.clock, 2_MHz);
+  config.clock = Frequency(INT64_MAX - 1);
+  move("clock", true);
+  EXPECT_EQ(config.clock, Frequency(INT64_MAX)) << "no product beyond it";
+  config.memory.channels = 5;
+  move("store.channels", false);
+  EXPECT_EQ(config.memory.channels, 1) << "its least";
+  config.efficiency = 0.5;
+  move("efficiency", false);
+  EXPECT_DOUBLE_EQ(config.efficiency, 0.5 / 1024);
+  const nlohmann::json before = config_to_json(config);
+  move("label", true);
+  move("nothing", true);
+  EXPECT_EQ(config_to_json(config), before);
+}
+
 TEST(ConfigUnused, SuggestsTheNearestKey) {
   EXPECT_EQ(field_error(R"("store": {"chanels": 3})"),
             "p.json: engine.store.chanels: expected a known key, got \"chanels\". Did you mean \"channels\"?");
