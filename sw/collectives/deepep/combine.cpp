@@ -27,8 +27,8 @@ DeepEp::Combine::Combine(DeepEp& group, Member& here, std::uint64_t input, std::
       type_(type),
       windows_(tokens_, static_cast<std::size_t>(here.node)),
       all_(Chunks{windows_.whole(), group.chunk()}.count() * tokens_.nodes.size()),
-      slots_(std::min<std::uint64_t>(static_cast<std::uint64_t>(group.config_.slots) * tokens_.nodes.size(),
-                                     kMostSlots)),
+      slots_(
+          std::min<std::uint64_t>(static_cast<std::uint64_t>(group.config_.slots) * tokens_.nodes.size(), kMostSlots)),
       contributed_(tokens_.per_node(), 0),
       coming_for_(tokens_.per_node(), 0),
       came_of_(tokens_.per_node(), 0),
@@ -160,8 +160,7 @@ void DeepEp::Combine::added(std::uint64_t i) {
 
 void DeepEp::Combine::send(std::uint64_t i) {
   const Extent chunk = region(sum(i).chunk);
-  const std::uint64_t to =
-      output_ + static_cast<std::uint64_t>(here_.node) * tokens_.node_place() + chunk.offset;
+  const std::uint64_t to = output_ + static_cast<std::uint64_t>(here_.node) * tokens_.node_place() + chunk.offset;
   group_.write(here_, across(sum(i).node), staging(i, static_cast<std::size_t>(here_.local)), to, chunk.bytes,
                kSent + i % slots_.size());
   ++under_way_;

@@ -19,7 +19,8 @@ class DeepEp::Combine {
   [[nodiscard]] bool is_over() const;
 
  private:
-  /// The i-th sum of a node's member: a chunk of what goes to a node. Chunk by chunk all nodes take turns, its own last.
+  /// The i-th sum of a node's member: a chunk of what goes to a node. Chunk by chunk all nodes take turns, its own
+  /// last.
   struct Sum {
     int node = 0;
     std::uint64_t chunk = 0;
@@ -31,9 +32,7 @@ class DeepEp::Combine {
   };
 
   [[nodiscard]] Sum sum(std::uint64_t i) const;
-  [[nodiscard]] Extent region(std::uint64_t chunk) const {
-    return Chunks{windows_.whole(), group_.chunk()}[chunk];
-  }
+  [[nodiscard]] Extent region(std::uint64_t chunk) const { return Chunks{windows_.whole(), group_.chunk()}[chunk]; }
   [[nodiscard]] int across(int node) const { return group_.member_of(node, here_.local); }
   /// In staging memory, what comes from the member at this position for a sum.
   [[nodiscard]] std::uint64_t staging(std::uint64_t i, std::size_t local) const {

@@ -136,8 +136,9 @@ Task DeepEp::combine(int member, std::uint64_t input, std::uint64_t output, Toke
 
 Algorithm deepep_algorithm() {
   return {.name = std::string(DeepEpConfig::kAlgorithm),
-          .doc = "tokens to experts and back, across the network once for each node, and AllToAlls in the same way; all "
-                 "else as nccl",
+          .doc =
+              "tokens to experts and back, across the network once for each node, and AllToAlls in the same way; all "
+              "else as nccl",
           .operations = {dimensions::Operation::kAllToAll},
           .rooted = {},
           .config = DeepEpConfig(),

@@ -85,9 +85,7 @@ class DeepEp final : public Group {
   };
 
   Member& at(int member) { return *members_[static_cast<std::size_t>(member)]; }
-  [[nodiscard]] int member_of(int node, int local) const {
-    return nodes_.row(node)[static_cast<std::size_t>(local)];
-  }
+  [[nodiscard]] int member_of(int node, int local) const { return nodes_.row(node)[static_cast<std::size_t>(local)]; }
   [[nodiscard]] std::uint64_t chunk() const { return static_cast<std::uint64_t>(config_.chunk.count()); }
   firmware::StockedPair& pair(Member& from, int peer);
   void invite(Member& from, int peer);

@@ -31,9 +31,7 @@ class DeepEp::Dispatch {
   [[nodiscard]] std::uint64_t chunks(std::uint64_t bytes) const {
     return (bytes + group_.chunk() - 1) / group_.chunk();
   }
-  [[nodiscard]] Extent region(std::uint64_t chunk) const {
-    return Chunks{windows_.whole(), group_.chunk()}[chunk];
-  }
+  [[nodiscard]] Extent region(std::uint64_t chunk) const { return Chunks{windows_.whole(), group_.chunk()}[chunk]; }
   /// What is in staging memory of a node's chunk.
   [[nodiscard]] std::uint64_t slot(int node, std::uint64_t chunk) const {
     const auto slots = static_cast<std::uint64_t>(group_.config_.slots);

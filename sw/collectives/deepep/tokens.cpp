@@ -81,9 +81,8 @@ std::int64_t TokenReference::wrong(const memory::BackingStore& store, std::uint6
     for (std::size_t from = 0; from < tokens.members.size(); ++from) {
       for (const NodeWindows::Part& part : windows.parts(self % per_node, windows.whole())) {
         const std::uint64_t source = node * tokens.node_place() + part.at;
-        wrong += differing(
-            store, address + from * tokens.member_place() + part.place, part.bytes,
-            [&](std::uint64_t at) { return element(static_cast<int>(from), (source + at) / unit); });
+        wrong += differing(store, address + from * tokens.member_place() + part.place, part.bytes,
+                           [&](std::uint64_t at) { return element(static_cast<int>(from), (source + at) / unit); });
       }
     }
     return wrong;
