@@ -322,8 +322,7 @@ TEST_F(WorkloadCli, TokensCrossOnceForEachNode) {
   const Ran each = weft(machine + "--set collectives.algorithm=nccl");
   ASSERT_EQ(each.code, 0) << each.err;
   for (const char* load : {"balanced", "zipf"}) {
-    const Ran once =
-        weft(machine + "--set workload.dispatcher=deepep --set workload.expert_load=" + std::string(load));
+    const Ran once = weft(machine + "--set workload.dispatcher=deepep --set workload.expert_load=" + std::string(load));
     ASSERT_EQ(once.code, 0) << once.err;
     const nlohmann::json result = nlohmann::json::parse(once.out);
     EXPECT_EQ(result["wrong"], 0) << load;
@@ -389,7 +388,7 @@ TEST_F(WorkloadCli, OptimizersNameWhatTheyCannotDo) {
       {fsdp + "--set workload.optimizer=muon --set workload.muon.form=megatron",
        "workload.muon.form: expected dion or automatic where ranks have shards"},
       {fsdp + "--set workload.optimizer=muon --set collectives.algorithm=ring",
-       "collectives.algorithm: expected nccl or dimensions for an AllToAll, got ring"},
+       "collectives.algorithm: expected nccl, deepep or dimensions for an AllToAll, got ring"},
       {fsdp + "--set workload.optimizer=muon --set workload.muon.iterations=0", "workload.muon.iterations: expected"},
       {"run qwen3-30b-a3b-8xgb300-muon --set workload.muon.form=dion --set workload.distributed_optimizer=true",
        "workload.muon.form: expected megatron or automatic with workload.distributed_optimizer"}};
