@@ -44,6 +44,7 @@ struct WorkloadOptions {
   std::string schedule = "1f1b";
   std::int64_t virtual_stages = 1;
   std::optional<std::int64_t> microbatches;
+  bool overlap_experts = false;
   std::optional<std::int64_t> batch;
   std::optional<std::int64_t> sequence;
   std::optional<std::int64_t> layers;
@@ -63,6 +64,11 @@ struct WorkloadOptions {
   std::string expert_load = "balanced";
   double expert_skew = 1;
   std::int64_t expert_seed = 1;
+  std::string dispatcher = "alltoall";
+  bool float8_dispatch = false;
+  std::int64_t node_limit = 0;
+  std::int64_t per_node = 0;
+  std::int64_t mtp = 0;
   std::string optimizer = optimizers::MethodName().text();
   bool distributed_optimizer = false;
   std::optional<int> prefetch;
@@ -134,11 +140,17 @@ WorkloadConfig read_config(const WorkloadOptions& options) {
   step.expert_load = value_of<workloads::LoadKind>(options.expert_load);
   step.expert_skew = options.expert_skew;
   step.expert_seed = options.expert_seed;
+  step.dispatcher = value_of<workloads::Dispatcher>(options.dispatcher);
+  step.float8_dispatch = options.float8_dispatch;
+  step.node_limit = options.node_limit;
+  step.overlap_experts = options.overlap_experts;
+  step.mtp = options.mtp;
   step.optimizer.name = optimizers::MethodName(options.optimizer);
   step.distributed_optimizer = options.distributed_optimizer;
   step.prefetch = options.prefetch.value_or(step.prefetch);
   step.steps = options.steps;
   WorkloadConfig config = step.config(read_model(options.model));
+  config.per_node = options.per_node;
   if (options.prefetch && config.parallel.degree(workloads::Axis::kShard) == 1 && !config.distributed_optimizer) {
     throw UsageError("--prefetch: expected fsdp above 1 in --parallel, or --distributed-optimizer");
   }
@@ -154,11 +166,15 @@ std::string title(Purpose purpose) {
 }
 
 std::string bubble_text(const workloads::Pipeline& pipeline) {
-  if (pipeline.chunks == 1) {
-    return fmt::format("({} - 1) / {} = {:.4f}", pipeline.stages, pipeline.microbatches, pipeline.bubble());
+  const double bubble = pipeline.bubble();
+  if (pipeline.is_dual())
+    return fmt::format("({} - 2) / (3 x {}) = {:.4f}", pipeline.stages, pipeline.microbatches, bubble);
+  if (pipeline.splits_backward()) {
+    return fmt::format("({} - 1) / (3 x {}) = {:.4f}", pipeline.stages, pipeline.microbatches, bubble);
   }
-  return fmt::format("({} - 1) / ({} x {}) = {:.4f}", pipeline.stages, pipeline.chunks, pipeline.microbatches,
-                     pipeline.bubble());
+  if (pipeline.chunks == 1)
+    return fmt::format("({} - 1) / {} = {:.4f}", pipeline.stages, pipeline.microbatches, bubble);
+  return fmt::format("({} - 1) / ({} x {}) = {:.4f}", pipeline.stages, pipeline.chunks, pipeline.microbatches, bubble);
 }
 
 double total(const std::vector<RankSums>& ranks, const std::function<std::int64_t(const RankSums&)>& of) {
@@ -265,6 +281,12 @@ ordered_json to_json(const WorkloadOptions& options, const TransformerWorkload& 
                        {"expert_load", options.expert_load},
                        {"expert_skew", config.load.skew},
                        {"expert_seed", config.load.seed},
+                       {"dispatcher", options.dispatcher},
+                       {"float8_dispatch", config.float8_dispatch},
+                       {"node_limit", config.node_limit},
+                       {"per_node", config.per_node},
+                       {"overlap_experts", config.overlap_experts},
+                       {"mtp", config.model.mtp},
                        {"busiest_expert_rank", config.busiest_rank()},
                        {"optimizer", config.optimizer.name.text()},
                        {"distributed_optimizer", config.distributed_optimizer},
@@ -334,6 +356,9 @@ Command workload_command(const Arguments& parent) {
   app.add_option("--microbatches", options->microbatches,
                  "Microbatches of a step; as many as pipeline stages if left out")
       .check(Within(std::int64_t{1}, StepOptions::kMostMicrobatches));
+  app.add_flag("--overlap-experts", options->overlap_experts,
+               "A forward pass and a backward pass in turn are one with the other, so that the AllToAlls of one are "
+               "beside the products of the other");
   app.add_option("--batch", options->batch, "Sequences of a step, over all ranks; one in each microbatch if left out")
       .check(Within(std::int64_t{1}, kMost));
   app.add_option("--sequence", options->sequence, "Tokens of a sequence; the network's own if left out")
@@ -400,6 +425,24 @@ Command workload_command(const Arguments& parent) {
   app.add_option("--expert-seed", options->expert_seed, "What is drawn for --expert-load")
       .shows_default()
       .check(Within(std::int64_t{0}, kMost));
+  app.add_option(
+         "--dispatcher", options->dispatcher,
+         "How tokens come to experts of other ranks: a copy for each expert, or once to each rank and across the "
+         "network once to each node")
+      .shows_default()
+      .check(OneOf(names_of<workloads::Dispatcher>()));
+  app.add_flag("--float8-dispatch", options->float8_dispatch,
+               "With --dispatcher deepep, tokens go to experts in 8 bits with a scale of 4 bytes for 128 values");
+  app.add_option("--node-limit", options->node_limit,
+                 "With --dispatcher deepep, nodes that a token's experts are of, at most; 0: any")
+      .shows_default()
+      .check(Within(std::int64_t{0}, kMostLayers));
+  app.add_option("--per-node", options->per_node, "With --dispatcher deepep, ranks of a node; 0: all")
+      .shows_default()
+      .check(Within(std::int64_t{0}, kMost));
+  app.add_option("--mtp", options->mtp, "Modules that predict the token after the next, each with one block more")
+      .shows_default()
+      .check(Within(std::int64_t{0}, std::int64_t{1}));
   app.add_option("--optimizer", options->optimizer, "What updates parameters at the end of a step")
       .shows_default()
       .check(OneOf(optimizers::methods().names()));

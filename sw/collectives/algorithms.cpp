@@ -17,6 +17,7 @@ using dimensions::Operation;
   EACH(hierarchical)          \
   EACH(in_network)            \
   EACH(multicast)             \
+  EACH(deepep)                \
   EACH(dimensions)
 
 #define WEFT_DECLARE(NAME) Algorithm NAME##_algorithm();

@@ -321,6 +321,36 @@ Task Communicator::exchange(int member, std::uint64_t input, std::uint64_t outpu
   call.end();
 }
 
+Task Communicator::dispatch(int member, std::uint64_t input, std::uint64_t output, Tokens tokens) {
+  const Doer& doer = doer_for(Operation::kAllToAll);
+  Group& group = begin(doer, "dispatch");
+  const std::uint64_t sent = std::accumulate(tokens.members.begin(), tokens.members.end(), std::uint64_t{0});
+  const Watch::Call call(watch_.get(), member, "dispatch", sent);
+  co_await enter(member);
+  const firmware::Processor::Part part(processor_of(member), doer.whose);
+  co_await group.dispatch(member, input, output, std::move(tokens));
+  part.end();
+  call.end();
+}
+
+Task Communicator::combine(int member, std::uint64_t input, std::uint64_t output, Tokens tokens, ElementType type) {
+  const Doer& doer = doer_for(Operation::kAllToAll);
+  Group& group = begin(doer, "combine");
+  const std::uint64_t sent = std::accumulate(tokens.members.begin(), tokens.members.end(), std::uint64_t{0});
+  const Watch::Call call(watch_.get(), member, "combine", sent);
+  co_await enter(member);
+  const firmware::Processor::Part part(processor_of(member), doer.whose);
+  co_await group.combine(member, input, output, std::move(tokens), type);
+  part.end();
+  call.end();
+}
+
+std::optional<int> Communicator::cores_of(Operation what) const {
+  const Doer* doer = doer_of(what);
+  if (doer == nullptr || !doer->algorithm->cores) return std::nullopt;
+  return doer->algorithm->cores(config_.sections.of(doer->algorithm->name));
+}
+
 Task Communicator::broadcast(int member, int root, std::uint64_t buffer, std::uint64_t bytes) {
   if (broadcast_ != nullptr) {
     const Watch::Call call(watch_.get(), member, "broadcast", bytes);

@@ -98,6 +98,15 @@ class Communicator {
     const Doer* doer = doer_of(dimensions::Operation::kAllToAll);
     return doer != nullptr && doer->group->exchanges_parts();
   }
+  /// Tokens to several members each, and what is summed of them back (Group::dispatch), where can_dispatch().
+  firmware::Task dispatch(int member, std::uint64_t input, std::uint64_t output, Tokens tokens);
+  firmware::Task combine(int member, std::uint64_t input, std::uint64_t output, Tokens tokens, ElementType type);
+  [[nodiscard]] bool can_dispatch() const {
+    const Doer* doer = doer_of(dimensions::Operation::kAllToAll);
+    return doer != nullptr && doer->group->dispatches();
+  }
+  /// SMs that the kernel of a collective keeps, if its algorithm has a number of its own.
+  [[nodiscard]] std::optional<int> cores_of(dimensions::Operation what) const;
   /// Whether the algorithm, or what is in its place, has such a collective.
   [[nodiscard]] bool has(dimensions::Operation what) const { return doer_of(what) != nullptr; }
   /// The same. BroadcastConfig's trees bring a Broadcast

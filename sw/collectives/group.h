@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sw/collectives/blocks.h"
+#include "sw/collectives/deepep/tokens.h"
 #include "sw/collectives/rooted.h"
 #include "sw/dimensions/plan.h"
 #include "sw/firmware/rank.h"
@@ -86,6 +87,20 @@ class Group {
     fail("exchange");
   }
   [[nodiscard]] virtual bool exchanges_parts() const { return false; }
+  /// Of tokens, each of which goes to several members (deepep/tokens.h), where dispatches(). `input` has a place for
+  /// each node with what goes there, `output` one for each member with what came from it.
+  virtual firmware::Task dispatch(int /*member*/, std::uint64_t /*input*/, std::uint64_t /*output*/,
+                                  Tokens /*tokens*/) {  // NOLINT(performance-unnecessary-value-param): likewise
+    fail("dispatch");
+  }
+  /// The way back: of `input`, with a place for each member, what belongs to one token is summed in each node, and
+  /// comes to the place of that node in `output`.
+  virtual firmware::Task combine(int /*member*/, std::uint64_t /*input*/, std::uint64_t /*output*/,
+                                 Tokens /*tokens*/,  // NOLINT(performance-unnecessary-value-param): likewise
+                                 ElementType /*type*/) {
+    fail("combine");
+  }
+  [[nodiscard]] virtual bool dispatches() const { return false; }
   /// Copies `buffer` from member `root` to all.
   virtual firmware::Task broadcast(int /*member*/, int /*root*/, std::uint64_t /*buffer*/, std::uint64_t /*bytes*/) {
     fail("broadcast");

@@ -86,7 +86,11 @@ void KernelList::experts() {
   const std::int64_t ups = model_.gated ? 2 : 1;
   gemm(kRouter.forward, tokens_, model_.experts, d);
   elementwise("router.choice", tokens_ * model_.experts, {e_, kFp32 + kMask});
-  elementwise("permute", tokens_ * d, {e_, model_.top_k * e_});
+  if (!comes_once()) {
+    elementwise("permute", tokens_ * d, {e_, model_.top_k * e_});
+  } else if (shape_.float8_dispatch) {
+    elementwise("permute", tokens_ * d, {e_, kFloat8});
+  }
   if (model_.shared_ffn > 0) {
     cast(kSharedInput, tokens_ * d, kMadeElsewhere);
     linear(kSharedUp, ups * model_.shared_ffn, d);
@@ -94,32 +98,58 @@ void KernelList::experts() {
     cast(kSharedHidden, tokens_ * model_.shared_ffn, kMadeElsewhere);
     linear(kSharedDown, d, model_.shared_ffn);
   }
-  if (sorts()) elementwise("experts_sort", routed() * d, {e_, e_});
+  spread_by_expert("experts_sort");
   cast(kExpertsInput, routed() * d, kMadeElsewhere);
   grouped(kExpertsUp, ups * model_.expert_ffn, d);
   activation("experts_activation", routed() * model_.expert_ffn);
   cast(kExpertsHidden, routed() * model_.expert_ffn, kMadeElsewhere);
   grouped(kExpertsDown, d, model_.expert_ffn);
-  if (sorts()) elementwise("experts_unsort", routed() * d, {e_, e_});
+  join_of_experts("experts_unsort");
   // What all tokens go to is added here.
-  elementwise("unpermute", tokens_ * d, {(model_.top_k + (model_.shared_ffn > 0 ? 1 : 0)) * e_, e_});
+  const std::int64_t shared = model_.shared_ffn > 0 ? tokens_ : 0;
+  kernels_.push_back({"unpermute", Elementwise{(returned() + shared) * d * e_, tokens_ * d * e_, 1}});
+}
+
+/// A copy of what came for each of its experts that are here, by expert.
+void KernelList::spread_by_expert(std::string_view name) {
+  const std::int64_t d = model_.d_model;
+  if (!comes_once()) {
+    if (sorts()) elementwise(name, routed() * d, {e_, e_});
+    return;
+  }
+  const std::int64_t read = shape_.arrived_tokens * d * (shape_.float8_dispatch ? kFloat8 : e_);
+  kernels_.push_back({name, Elementwise{read, routed() * d * e_, 1}});
+}
+
+/// The way back.
+void KernelList::join_of_experts(std::string_view name) {
+  const std::int64_t d = model_.d_model;
+  if (!comes_once()) {
+    if (sorts()) elementwise(name, routed() * d, {e_, e_});
+    return;
+  }
+  kernels_.push_back({name, Elementwise{routed() * d * e_, shape_.arrived_tokens * d * e_, 1}});
 }
 
 void KernelList::experts_backward() {
   const std::int64_t d = model_.d_model;
   const std::int64_t ups = model_.gated ? 2 : 1;
-  elementwise("unpermute.grad", tokens_ * d, {e_, model_.top_k * e_});
+  if (!comes_once()) {
+    elementwise("unpermute.grad", tokens_ * d, {e_, model_.top_k * e_});
+  } else if (shape_.float8_dispatch) {
+    elementwise("unpermute.grad", tokens_ * d, {e_, kFloat8});
+  }
   if (model_.shared_ffn > 0) {
     linear_backward(kSharedDown, d, model_.shared_ffn, {});
     activation_backward("shared_activation.grad", tokens_ * model_.shared_ffn);
     linear_backward(kSharedUp, ups * model_.shared_ffn, d, {});
   }
-  if (sorts()) elementwise("experts_unsort.grad", routed() * d, {e_, e_});
+  spread_by_expert("experts_unsort.grad");
   grouped_backward(kExpertsDown, d, model_.expert_ffn);
   activation_backward("experts_activation.grad", routed() * model_.expert_ffn);
   grouped_backward(kExpertsUp, ups * model_.expert_ffn, d);
-  if (sorts()) elementwise("experts_sort.grad", routed() * d, {e_, e_});
-  elementwise("permute.grad", tokens_ * d, {model_.top_k * e_, e_});
+  join_of_experts("experts_sort.grad");
+  kernels_.push_back({"permute.grad", Elementwise{returned() * d * e_, tokens_ * d * e_, 1}});
   elementwise("router.choice_grad", tokens_ * model_.experts, {2 * kFp32 + kMask, e_});
   gemm(kRouter.input_gradient, tokens_, d, model_.experts);
   gemm(kRouter.weight_gradient, model_.experts, d, tokens_);

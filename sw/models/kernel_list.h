@@ -44,6 +44,8 @@ class KernelList {
   void block_backward();
   void head();
   void head_backward();
+  void prediction();
+  void prediction_backward();
 
  private:
   /// Bytes of a number in the precision of norms, rotations, losses and the optimizer.
@@ -82,6 +84,12 @@ class KernelList {
   [[nodiscard]] std::int64_t routed() const {
     return shape_.local_experts > 0 ? shape_.routed_tokens : tokens_ * model_.top_k;
   }
+  /// Whether a token comes once, whatever experts here it goes to.
+  [[nodiscard]] bool comes_once() const { return shape_.arrived_tokens > 0; }
+  /// Results that come back for the own tokens.
+  [[nodiscard]] std::int64_t returned() const { return comes_once() ? shape_.returned_tokens : tokens_ * model_.top_k; }
+  void spread_by_expert(std::string_view name);
+  void join_of_experts(std::string_view name);
   /// Which experts' tokens have to be brought together.
   [[nodiscard]] bool sorts() const { return shape_.local_experts > 1 && shape_.local_experts < model_.experts; }
 

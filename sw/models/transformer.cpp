@@ -189,9 +189,10 @@ std::int64_t convention_flops_per_token(const Transformer& model, std::int64_t s
 }
 
 std::int64_t megatron_flops_per_token(const Transformer& model, std::int64_t sequence) {
-  std::int64_t products = model.d_model * model.vocab;  // multiplications and additions of a forward pass
-  std::int64_t pairs = 0;                               // of tokens, with a factor of two
-  for (std::int64_t block = 0; block < model.blocks(); ++block) {
+  // Multiplications and additions of a forward pass: a head each for the next token and those after it.
+  std::int64_t products = (1 + model.mtp) * model.d_model * model.vocab + model.mtp * 2 * model.d_model * model.d_model;
+  std::int64_t pairs = 0;  // of tokens, with a factor of two
+  for (std::int64_t block = 0; block < model.blocks() + model.mtp; ++block) {
     const UnitKind kind = block_kind(model, block);
     for (const Tensor& tensor : linear_weights(model, kind)) {
       if (tensor.name == "router") continue;

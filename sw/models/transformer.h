@@ -50,6 +50,9 @@ struct Transformer {
   std::int64_t expert_ffn = 0;
   std::int64_t shared_ffn = 0;    ///< width of the MLP that all tokens go to besides: shared_experts times expert_ffn
   std::int64_t dense_layers = 0;  ///< the first ones, with an MLP of width `ffn`
+  /// Modules behind the last block, each with one block more, that predict a token after the next (DeepSeek-V3, arXiv
+  /// 2412.19437, section 2.2): 0 or 1. Graphs of workloads alone have them.
+  std::int64_t mtp = 0;
 
   // Multi-head latent attention (DeepSeek-V2, arXiv 2405.04434, section 2.1), where kv_lora_rank is not 0: queries, and
   // keys with values, are made from vectors of these lengths. Of a head's queries and keys a part is turned by the
@@ -65,6 +68,7 @@ struct Transformer {
   bool qk_norm = false;         ///< of each head's queries and keys, before they are turned
 
   [[nodiscard]] std::int64_t blocks() const { return encoder + layers; }
+  [[nodiscard]] std::int64_t blocks_with_mtp() const { return blocks() + mtp; }
   [[nodiscard]] bool has_experts() const { return experts > 0; }
   [[nodiscard]] bool is_latent() const { return kv_lora_rank > 0; }
   /// Of block `block` of a decoder, from 0; 0: it attends to all before.
@@ -289,6 +293,12 @@ struct StepShape {
   /// each token top_k times.
   std::int64_t local_experts = 0;
   std::int64_t routed_tokens = 0;
+  /// Where a token comes here once, however many experts here it goes to (DeepEP): tokens that come, and results of the
+  /// own tokens, of which each is the sum of a node's. 0: one for each expert.
+  std::int64_t arrived_tokens = 0;
+  std::int64_t returned_tokens = 0;
+  /// Those come in 8 bits.
+  bool float8_dispatch = false;
   /// Ranks that share the activations of the model's width, beside products that they have cut: Megatron's sequence
   /// parallelism (Korthikanti et al., MLSys 2023). For activations alone; kernels are cut by who uses them.
   std::int64_t sharers = 1;
@@ -300,6 +310,15 @@ struct StepShape {
 /// first, then for each product the gradient of its input and that of its weight.
 std::vector<Kernel> forward_kernels(const Transformer& model, UnitKind kind, const StepShape& shape);
 std::vector<Kernel> backward_kernels(const Transformer& model, UnitKind kind, const StepShape& shape);
+
+/// What such a module (Transformer::mtp) has beside its block: norms of the last block's result and of the embedding of
+/// the next token, a product that makes one of both, and its own norm before the head, which is the model's.
+std::vector<Tensor> prediction_tensors(const Transformer& model);
+/// Its kernels before the block, and behind its backward pass.
+std::vector<Kernel> prediction_kernels(const Transformer& model, const StepShape& shape);
+std::vector<Kernel> prediction_backward_kernels(const Transformer& model, const StepShape& shape);
+/// Parameters of all of it but the embedding and the head, which are the model's.
+std::int64_t prediction_parameters(const Transformer& model);
 
 /// Floating-point operations of all kernels of a step of one micro-batch, with or without those of recomputation.
 std::int64_t step_flops(const Transformer& model, const StepShape& shape, bool with_recompute);

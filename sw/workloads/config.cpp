@@ -23,6 +23,39 @@ void must_be_multiple(const std::string& option, std::int64_t count, std::int64_
       option, "expected a multiple of " + std::to_string(divisor) + ", " + why + ", got " + std::to_string(count));
 }
 
+void check_dual_pipe(const WorkloadConfig& config) {
+  const std::int64_t stages = config.parallel.degree(Axis::kPipeline);
+  if (stages % 2 != 0) {
+    throw WorkloadError("--parallel pp", "expected an even number for dualpipe, got " + std::to_string(stages));
+  }
+  if (config.microbatches % 2 != 0 || config.microbatches < 2 * stages) {
+    throw WorkloadError("--microbatches", "expected an even number of at least " + std::to_string(2 * stages) +
+                                              ", two for each pipeline stage, for dualpipe, got " +
+                                              std::to_string(config.microbatches));
+  }
+  if (config.model.tied) {
+    throw WorkloadError("--schedule", "expected a model whose head has weights of its own for dualpipe");
+  }
+  if (config.parallel.degree(Axis::kShard) > 1) {
+    throw WorkloadError("--schedule", "expected no fsdp with dualpipe, whose parameters are on two stages each");
+  }
+}
+
+void check_overlap(const WorkloadConfig& config) {
+  if (!config.overlap_experts) return;
+  const std::string option = "--overlap-experts";
+  if (config.parallel.degree(Axis::kExpert) == 1) throw WorkloadError(option, "expected ep above 1 in --parallel");
+  if (config.parallel.degree(Axis::kShard) > 1) throw WorkloadError(option, "expected no fsdp");
+  // A pair gives nothing on before its end, so that each stage needs two more microbatches than the next: interleaved
+  // has them, as Megatron-Core demands.
+  const bool has_pipeline = config.pipeline().stages > 1;
+  const bool is_paired = config.schedule == PipelineSchedule::kInterleaved || config.pipeline().is_dual();
+  if (is_paired || (!has_pipeline && config.schedule == PipelineSchedule::kOneForwardOneBackward)) return;
+  throw WorkloadError(option, std::string("expected --schedule ") +
+                                  (has_pipeline ? "interleaved or dualpipe" : "1f1b") + ", got " +
+                                  std::string(weft::name_of(config.schedule)));
+}
+
 void check_pipeline(const WorkloadConfig& config) {
   const std::int64_t stages = config.parallel.degree(Axis::kPipeline);
   const bool interleaved = config.schedule == PipelineSchedule::kInterleaved;
@@ -39,6 +72,12 @@ void check_pipeline(const WorkloadConfig& config) {
     throw WorkloadError(interleaved ? "--parallel pp x --virtual-stages" : "--parallel pp",
                         "expected at most the " + std::to_string(config.model.layers) + " " + layers + ", got " +
                             std::to_string(stages * config.virtual_stages));
+  }
+  const bool is_dual = config.schedule == PipelineSchedule::kDualPipe;
+  if (config.pipeline().splits_backward()) {
+    const std::string name(weft::name_of(config.schedule));
+    if (stages == 1) throw WorkloadError("--schedule", "expected pp above 1 for " + name);
+    if (is_dual) check_dual_pipe(config);
   }
   if (!interleaved) return;
   must_be_multiple("--microbatches", config.microbatches, stages, "the pipeline stages, for the interleaved schedule");
@@ -79,6 +118,38 @@ void check_experts(const WorkloadConfig& config) {
   }
   if (!(config.load.skew > 0) || config.load.skew > kMostSkew) {
     throw WorkloadError("--expert-skew", "expected a number above 0, at most 100");
+  }
+}
+
+void check_dispatcher(const WorkloadConfig& config) {
+  const std::string option = "--dispatcher";
+  if (config.dispatcher != Dispatcher::kDeepEp) {
+    if (config.float8_dispatch) throw WorkloadError("--float8-dispatch", "expected --dispatcher deepep");
+    if (config.node_limit > 0) throw WorkloadError("--node-limit", "expected --dispatcher deepep");
+    return;
+  }
+  if (!config.model.has_experts()) throw WorkloadError(option, "expected alltoall, as the model has no experts");
+  const std::int64_t etp = config.parallel.expert_tensor();
+  if (etp > 1) {
+    throw WorkloadError(option, "expected etp=1 in --parallel with deepep, got " + std::to_string(etp));
+  }
+  if (config.float8_dispatch && config.element_bytes != 2) {
+    throw WorkloadError("--float8-dispatch", "expected a --type of 16 bits");
+  }
+  const std::int64_t ep = config.parallel.degree(Axis::kExpert);
+  const std::int64_t per_node = config.per_node;
+  if (per_node > 0 && ep % per_node != 0 && per_node % ep != 0) {
+    throw WorkloadError(option, "expected alltoall, as the " + std::to_string(ep) +
+                                    " ranks of ep do not fill nodes of " + std::to_string(per_node));
+  }
+  if (config.tokens() % config.parallel.degree(Axis::kTensor) != 0) {
+    throw WorkloadError(option, "expected tp to divide the tokens of a microbatch");
+  }
+  const std::int64_t nodes = config.expert_nodes();
+  if (config.node_limit * config.model.experts < config.model.top_k * nodes && config.node_limit > 0) {
+    throw WorkloadError("--node-limit", "expected nodes with at least the " + std::to_string(config.model.top_k) +
+                                            " experts of a token, got " + std::to_string(config.node_limit) +
+                                            " nodes with " + std::to_string(config.model.experts / nodes) + " each");
   }
 }
 
@@ -140,7 +211,7 @@ std::vector<std::int64_t> WorkloadConfig::tokens_to_ranks(std::int64_t block) co
 double WorkloadConfig::busiest_rank() const {
   std::int64_t most = 0;
   std::int64_t all = 0;
-  for (std::int64_t block = 0; block < model.layers; ++block) {
+  for (std::int64_t block = 0; block < model.blocks_with_mtp(); ++block) {
     if (!has_experts(block)) continue;
     const std::vector<std::int64_t> ranks = tokens_to_ranks(block);
     most += *std::max_element(ranks.begin(), ranks.end());
@@ -149,6 +220,54 @@ double WorkloadConfig::busiest_rank() const {
   return all == 0 ? 1
                   : static_cast<double>(most) * static_cast<double>(parallel.degree(Axis::kExpert)) /
                         static_cast<double>(all);
+}
+
+std::int64_t WorkloadConfig::expert_nodes() const {
+  return per_node > 0 ? std::max<std::int64_t>(1, parallel.degree(Axis::kExpert) / per_node) : 1;
+}
+
+std::int64_t WorkloadConfig::dispatched_token_bytes() const {
+  if (!float8_dispatch) return model.d_model * element_bytes;
+  constexpr std::int64_t kScaled = 128;
+  constexpr std::int64_t kScale = 4;
+  return model.d_model + (model.d_model + kScaled - 1) / kScaled * kScale;
+}
+
+std::vector<ExpertSpread> WorkloadConfig::spread() const {
+  std::vector<ExpertSpread> result(static_cast<std::size_t>(model.blocks_with_mtp()));
+  if (!is_deepep()) return result;
+  for (std::int64_t block = 0; block < model.blocks_with_mtp(); ++block) {
+    if (!has_experts(block)) continue;
+    ExpertSpread& spread = result[static_cast<std::size_t>(block)];
+    if (load.kind == LoadKind::kBalanced && block > model.dense_layers) {
+      spread = result[static_cast<std::size_t>(model.dense_layers)];
+      continue;
+    }
+    SpreadProblem problem;
+    problem.tokens = dispatched_tokens();
+    problem.experts = tokens_of_experts(load, model.experts, model.top_k, problem.tokens, block);
+    problem.top_k = model.top_k;
+    problem.ranks = parallel.degree(Axis::kExpert);
+    problem.nodes = expert_nodes();
+    problem.limit = node_limit;
+    if (spread_experts(problem, spread)) continue;
+    throw WorkloadError("--node-limit", "expected more nodes or a load that is more even, as the experts of block " +
+                                            std::to_string(block) +
+                                            " cannot get their tokens with each token's experts in " +
+                                            std::to_string(node_limit) + " nodes");
+  }
+  return result;
+}
+
+double WorkloadConfig::nodes_of_token() const {
+  double nodes = 0;
+  double blocks = 0;
+  for (const ExpertSpread& spread : spreads) {
+    if (spread.nodes.empty()) continue;
+    nodes += static_cast<double>(spread.all_of_nodes());
+    ++blocks;
+  }
+  return blocks == 0 ? 0 : nodes / blocks / static_cast<double>(dispatched_tokens());
 }
 
 void WorkloadConfig::check() const {
@@ -177,6 +296,8 @@ void WorkloadConfig::check() const {
   check_counts(*this);
   check_pipeline(*this);
   check_experts(*this);
+  check_overlap(*this);
+  check_dispatcher(*this);
   check_linear(*this);
   check_async_tensor_parallel(*this);
 }

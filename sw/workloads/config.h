@@ -10,6 +10,7 @@
 #include "sw/models/transformer.h"
 #include "sw/optimizers/choice.h"
 #include "sw/workloads/expert_load.h"
+#include "sw/workloads/expert_spread.h"
 #include "sw/workloads/parallelism.h"
 #include "sw/workloads/pipeline.h"
 #include "traces/chakra/kernels.h"
@@ -25,6 +26,15 @@ inline EnumNames<WeightGradients> enum_names(WeightGradients /*tag*/) {
   return {{"beside", WeightGradients::kBeside}, {"before", WeightGradients::kBefore}};
 }
 
+/// How tokens come to experts of other ranks.
+enum class Dispatcher : std::uint8_t {
+  kAllToAll,  ///< an AllToAll with a copy of a token for each of its experts (Megatron-Core's `alltoall`)
+  kDeepEp,    ///< once to each rank, and across the network once to each node (its `flex` with DeepEP)
+};
+inline EnumNames<Dispatcher> enum_names(Dispatcher /*tag*/) {
+  return {{"alltoall", Dispatcher::kAllToAll}, {"deepep", Dispatcher::kDeepEp}};
+}
+
 /// A training step: the network, and how it is cut.
 struct WorkloadConfig {
   models::Transformer model;
@@ -32,6 +42,8 @@ struct WorkloadConfig {
   PipelineSchedule schedule = PipelineSchedule::kOneForwardOneBackward;
   std::int64_t virtual_stages = 1;  ///< chunks of layers on a pipeline stage
   std::int64_t microbatches = 1;
+  /// A forward pass and a backward pass take turns, so that the AllToAlls of one are beside the products of the other.
+  bool overlap_experts = false;
   std::int64_t batch = 1;  ///< sequences of a step, of all ranks
   std::int64_t sequence = 1;
   int element_bytes = 2;   ///< of parameters, activations and gradients
@@ -53,6 +65,14 @@ struct WorkloadConfig {
   /// _functional_collectives.py). Chunks leave that to products, but for what weights' gradients are computed from.
   bool copies = false;
   ExpertLoad load;
+  Dispatcher dispatcher = Dispatcher::kAllToAll;
+  /// With deepep tokens and gradients of results go to experts in 8 bits, with a scale of 4 bytes for 128 values. What
+  /// comes back is in the type of activations.
+  bool float8_dispatch = false;
+  std::int64_t node_limit = 0;  ///< nodes that a token's experts are of, at most; 0: any
+  std::int64_t per_node = 0;    ///< ranks of a node; 0: all
+  /// With deepep, by block: TransformerWorkload fills it in. Those of blocks with an MLP are empty.
+  std::vector<ExpertSpread> spreads;
   optimizers::Choice optimizer;
   /// Ranks that hold the same parameters share out gradients' sums and the optimizer, and gather what it gives (ZeRO
   /// stage 1; Megatron's --use-distributed-optimizer with --overlap-grad-reduce and --overlap-param-gather).
@@ -65,7 +85,8 @@ struct WorkloadConfig {
   std::function<chakra::KernelDemand(const models::Kernel&)> demand;
 
   [[nodiscard]] Pipeline pipeline() const {
-    return {schedule, parallel.degree(Axis::kPipeline), virtual_stages, microbatches};
+    const std::int64_t chunks = schedule == PipelineSchedule::kDualPipe ? 2 : virtual_stages;
+    return {schedule, parallel.degree(Axis::kPipeline), chunks, microbatches, overlap_experts};
   }
   /// Ranks that work on different sequences.
   [[nodiscard]] std::int64_t replicas() const { return parallel.group_size({AxisSet(Axis::kShard, Axis::kData)}); }
@@ -91,9 +112,25 @@ struct WorkloadConfig {
   [[nodiscard]] std::int64_t local_experts() const { return model.experts / parallel.degree(Axis::kExpert); }
   /// How often a rank sends a token of a microbatch to the experts of each rank of its ep group.
   [[nodiscard]] std::vector<std::int64_t> tokens_to_ranks(std::int64_t block) const;
+  /// Nodes that the ranks of an ep group are in.
+  [[nodiscard]] std::int64_t expert_nodes() const;
+  [[nodiscard]] bool is_deepep() const {
+    return dispatcher == Dispatcher::kDeepEp && parallel.degree(Axis::kExpert) > 1;
+  }
+  /// Throws WorkloadError where a limit is too low.
+  [[nodiscard]] std::vector<ExpertSpread> spread() const;
+  /// Of these, nodes that a token goes to, in the mean.
+  [[nodiscard]] double nodes_of_token() const;
+  /// Bytes of a token on its way to experts.
+  [[nodiscard]] std::int64_t dispatched_token_bytes() const;
   /// The rank of an ep group to which most tokens come against their mean, over all blocks.
   [[nodiscard]] double busiest_rank() const;
   [[nodiscard]] bool is_float8() const { return linear == models::LinearType::kFloat8; }
+  /// The last stage has a copy of the embedding, whose gradients are summed with the first stage's: for a head with the
+  /// same weights, or a module that looks up the next token. With DualPipe both are on one rank.
+  [[nodiscard]] bool has_table_copy() const {
+    return (model.tied || model.mtp > 0) && pipeline().stages > 1 && !pipeline().is_dual();
+  }
   /// Gathered before each use and freed after it; with a pipeline, gathered once in a step.
   [[nodiscard]] bool reshards() const { return parallel.degree(Axis::kPipeline) == 1 && !distributed_optimizer; }
 

@@ -54,16 +54,85 @@ void Emitter::set_traffic(Node& node, Purpose purpose) const {
   node.attributes.push_back(Attribute::integer("element_bytes", elements_[which]));
 }
 
-Ids Emitter::emit(Node& node, const Ids& data, const Ids& control) {
+namespace {
+
+/// Ids of recorded nodes begin here; below, the node before in the program's order.
+constexpr std::uint64_t kProvisional = std::uint64_t{1} << 62;
+constexpr std::uint64_t kBefore = kProvisional - 1;
+
+}  // namespace
+
+Ids Emitter::program_order() const {
+  return recorded_ != nullptr ? Ids{kBefore} : last_compute();
+}
+
+Ids Emitter::known(const Ids& ids) const {
+  Ids result;
+  for (const std::uint64_t id : ids) {
+    if (id == kBefore) {
+      if (last_compute_) result.push_back(*last_compute_);
+    } else {
+      result.push_back(id < kProvisional ? id : *provisional_[id - kProvisional]);
+    }
+  }
+  return result;
+}
+
+bool Emitter::is_known(const Recorded::Each& each) const {
+  const auto all = [this](const Ids& ids) {
+    return std::all_of(ids.begin(), ids.end(),
+                       [this](std::uint64_t id) { return id < kProvisional || provisional_[id - kProvisional]; });
+  };
+  return all(each.data) && all(each.control);
+}
+
+void Emitter::emit_now(Recorded::Each& each) {
+  Node& node = each.node;
   node.id = next_id_++;
+  const Ids data = known(each.data);
   node.data_dependencies = joined({data});
-  for (const std::uint64_t id : joined({control})) {
+  for (const std::uint64_t id : joined({known(each.control)})) {
     if (std::find(data.begin(), data.end(), id) == data.end()) node.control_dependencies.push_back(id);
   }
   node.attributes.push_back(Attribute::boolean("is_cpu_op", false));
   ++sums_.nodes;
   take_(node);
-  return {node.id};
+  if (each.is_compute) last_compute_ = node.id;
+}
+
+Ids Emitter::emit(Node& node, const Ids& data, const Ids& control, bool ends_turn) {
+  const bool is_compute = node.type == NodeType::kCompute;
+  Recorded::Each each{std::move(node), data, control, is_compute, ends_turn};
+  if (recorded_ == nullptr) {
+    emit_now(each);
+    return {each.node.id};
+  }
+  const std::uint64_t id = kProvisional + provisional_.size();
+  each.node.id = id;
+  provisional_.emplace_back();
+  if (is_compute) recorded_->last_compute = id;
+  recorded_->nodes.push_back(std::move(each));
+  return {id};
+}
+
+void Emitter::merge(Recorded one, Recorded other) {
+  std::array<Recorded*, 2> all = {&one, &other};
+  std::array<std::size_t, 2> at{};
+  const auto emit_next = [&](std::size_t which) {
+    Recorded::Each& each = all[which]->nodes[at[which]++];
+    const std::uint64_t id = each.node.id;
+    emit_now(each);
+    provisional_[id - kProvisional] = each.node.id;
+    return each.ends_turn;
+  };
+  const auto is_over = [&](std::size_t which) { return at[which] == all[which]->nodes.size(); };
+  for (std::size_t which = 0; !is_over(0) || !is_over(1); which = 1 - which) {
+    for (bool ends = false; !ends && !is_over(which);) {
+      // What it waits for in the other part comes first.
+      while (!is_known(all[which]->nodes[at[which]])) static_cast<void>(emit_next(1 - which));
+      ends = emit_next(which);
+    }
+  }
 }
 
 Ids Emitter::compute(std::string name, const Work& work, const Ids& data) {
@@ -77,9 +146,7 @@ Ids Emitter::compute(std::string name, const Work& work, const Ids& data) {
   if (nanos > 0) node.set_duration_nanos(static_cast<std::uint64_t>(nanos));
   if (!work.kernels.empty()) chakra::set_kernels(node, work.kernels);
   sums_.operations += work.operations;
-  Ids id = emit(node, data, last_compute());
-  last_compute_ = id.front();
-  return id;
+  return emit(node, data, program_order());
 }
 
 Ids Emitter::emit_collective(std::string name, Purpose purpose, const Collective& what, std::int64_t members,
@@ -92,10 +159,12 @@ Ids Emitter::emit_collective(std::string name, Purpose purpose, const Collective
                      Attribute::integer("comm_size", size), Attribute::text("pg_name", group)};
   set_traffic(node, purpose);
   if (!what.to.empty()) chakra::set_exchange(node, {what.to, what.from});
+  if (what.tokens) chakra::set_tokens(node, *what.tokens);
   RankSums::Volume& volume = sums_.communication[static_cast<std::size_t>(purpose)];
   ++volume.nodes;
   volume.bytes += what.to.empty() ? what.bytes : std::accumulate(what.to.begin(), what.to.end(), std::int64_t{0});
-  return emit(node, data, joined({control, last_compute()}));
+  const bool ends_turn = purpose == Purpose::kExpertParallel && what.type == CollectiveType::kAllToAll;
+  return emit(node, data, joined({control, program_order()}), ends_turn);
 }
 
 Ids Emitter::collective(std::string name, Purpose purpose, const Collective& what, const Ids& data,
@@ -108,6 +177,11 @@ Ids Emitter::collective(std::string name, Purpose purpose, const Collective& wha
 Ids Emitter::tied_all_reduce(std::string name, std::int64_t bytes, const Ids& data) {
   return emit_collective(std::move(name), Purpose::kTiedEmbedding, {CollectiveType::kAllReduce, bytes, Members{}}, 2,
                          groups_.tied_name(rank_), data, {});
+}
+
+Ids Emitter::mirrored_all_reduce(std::string name, std::int64_t bytes, const Ids& data) {
+  return emit_collective(std::move(name), Purpose::kGradients, {CollectiveType::kAllReduce, bytes, Members{}}, 2,
+                         groups_.mirrored_name(rank_), data, {});
 }
 
 Ids Emitter::send(std::string name, Purpose purpose, std::int64_t to, std::int64_t tag, std::int64_t bytes,

@@ -11,6 +11,7 @@
 
 #include "sw/workloads/parts.h"
 #include "sw/workloads/workload.h"
+#include "traces/chakra/exchange.h"
 
 namespace weft::workloads {
 
@@ -26,6 +27,8 @@ struct Collective {
   /// Of an AllToAll whose parts differ: what goes to each member and comes from it.
   std::vector<std::int64_t> to = {};
   std::vector<std::int64_t> from = {};
+  /// Tokens that come to several members, each once, in place of parts.
+  std::optional<chakra::Tokens> tokens = std::nullopt;
 };
 
 /// Makes the nodes of a rank, and the dependencies that keep them in the program's order.
@@ -42,19 +45,47 @@ class Emitter {
   Ids compute(std::string name, const Work& work, const Ids& data);
   /// After `data`, the compute node before and `control`; `data` itself if the rank is alone.
   Ids collective(std::string name, Purpose purpose, const Collective& what, const Ids& data, const Ids& control = {});
-  /// The same between the first and the last stage.
+  /// An AllReduce between the first and the last stage, and with DualPipe between those with the same parts of the
+  /// model.
   Ids tied_all_reduce(std::string name, std::int64_t bytes, const Ids& data);
+  Ids mirrored_all_reduce(std::string name, std::int64_t bytes, const Ids& data);
   /// Over when the other side has it.
   Ids send(std::string name, Purpose purpose, std::int64_t to, std::int64_t tag, std::int64_t bytes, const Ids& data);
   /// `control` says from when on there is a buffer for it.
   Ids receive(std::string name, std::int64_t from, std::int64_t tag, std::int64_t bytes, const Ids& control);
 
   /// The compute node that the program has now come to; none before the first.
-  [[nodiscard]] Ids last_compute() const { return last_compute_ ? Ids{*last_compute_} : Ids{}; }
+  [[nodiscard]] Ids last_compute() const {
+    if (recorded_ != nullptr && recorded_->last_compute) return {*recorded_->last_compute};
+    return last_compute_ ? Ids{*last_compute_} : Ids{};
+  }
+
+  /// What a part of a program emits, to be merged with another: nodes whose ids are given later. Those that others wait
+  /// for have provisional ids, which may be kept.
+  struct Recorded {
+    struct Each {
+      chakra::Node node;
+      Ids data;
+      Ids control;
+      bool is_compute = false;
+      bool ends_turn = false;  ///< what is behind it waits for it: an exchange of experts
+    };
+    std::vector<Each> nodes;
+    std::optional<std::uint64_t> last_compute;
+  };
+  /// From now on nodes are not emitted but recorded; null: no longer.
+  void record(Recorded* recorded) { recorded_ = recorded; }
+  /// Emits both, in turns that end with an exchange of experts.
+  void merge(Recorded one, Recorded other);
   [[nodiscard]] RankSums& sums() { return sums_; }
 
  private:
-  Ids emit(chakra::Node& node, const Ids& data, const Ids& control);
+  Ids emit(chakra::Node& node, const Ids& data, const Ids& control, bool ends_turn = false);
+  void emit_now(Recorded::Each& each);
+  [[nodiscard]] bool is_known(const Recorded::Each& each) const;
+  [[nodiscard]] Ids known(const Ids& ids) const;
+  /// The compute node before, when the node is emitted.
+  [[nodiscard]] Ids program_order() const;
   /// Says what a node is for, as schedules::GraphEngine reads it.
   void set_traffic(chakra::Node& node, Purpose purpose) const;
   Ids emit_collective(std::string name, Purpose purpose, const Collective& what, std::int64_t members,
@@ -67,6 +98,8 @@ class Emitter {
   const std::function<void(const chakra::Node&)>& take_;
   std::uint64_t next_id_ = 0;
   std::optional<std::uint64_t> last_compute_;
+  Recorded* recorded_ = nullptr;
+  std::vector<std::optional<std::uint64_t>> provisional_;  ///< ids of those that were recorded
   RankSums sums_;
 };
 

@@ -7,14 +7,16 @@
 
 namespace weft::workloads {
 
-Groups::Groups(const Parallelism& parallel, bool tied, bool has_experts, bool distributed) : parallel_(parallel) {
+Groups::Groups(const WorkloadConfig& config) : parallel_(config.parallel) {
+  const Parallelism& parallel = config.parallel;
+  const bool has_experts = config.model.has_experts();
   const Members none;
   const Members of_dense{AxisSet(Axis::kContext, Axis::kData)};
   const Members of_experts{AxisSet(Axis::kData), true};
   if (parallel.degree(Axis::kShard) > 1) {
     dense_ = {{AxisSet(Axis::kContext, Axis::kShard)}, {AxisSet(Axis::kData)}};
     experts_ = {{AxisSet(Axis::kShard), true}, of_experts};
-  } else if (distributed) {
+  } else if (config.distributed_optimizer) {
     dense_ = {of_dense, none};
     experts_ = {of_experts, none};
   } else {
@@ -40,7 +42,11 @@ Groups::Groups(const Parallelism& parallel, bool tied, bool has_experts, bool di
     add(experts_.shards);
     add(experts_.replicas);
   }
-  if (tied && parallel.degree(Axis::kPipeline) > 1) tied_first_ = next;
+  if (config.has_table_copy()) {
+    tied_first_ = next;
+    next += parallel_.ranks() / parallel_.degree(Axis::kPipeline);
+  }
+  if (config.pipeline().is_dual()) mirrored_first_ = next;
 }
 
 std::string Groups::name(std::int64_t rank, Members members) const {
@@ -60,6 +66,18 @@ std::string Groups::tied_name(std::int64_t rank) const {
   return std::to_string(tied_first_ + tied_number(rank));
 }
 
+/// Stages are neighbours of none: a stage's ranks have numbers in a row.
+std::int64_t Groups::mirrored_number(std::int64_t rank) const {
+  const std::int64_t stages = parallel_.degree(Axis::kPipeline);
+  const std::int64_t of_stage = parallel_.ranks() / stages;
+  const std::int64_t stage = parallel_.coordinate(rank, Axis::kPipeline);
+  return std::min(stage, stages - 1 - stage) * of_stage + rank % of_stage;
+}
+
+std::string Groups::mirrored_name(std::int64_t rank) const {
+  return std::to_string(mirrored_first_ + mirrored_number(rank));
+}
+
 std::vector<chakra::RankGroup> Groups::all() const {
   std::vector<chakra::RankGroup> groups;
   const auto join = [&](std::int64_t name, std::int64_t rank) {
@@ -73,6 +91,7 @@ std::vector<chakra::RankGroup> Groups::all() const {
     for (const Kind& kind : kinds_) join(kind.first + group_number(rank, kind.spans), rank);
     const std::int64_t stage = parallel_.coordinate(rank, Axis::kPipeline);
     if (has_tied_stages() && (stage == 0 || stage == last_stage)) join(tied_first_ + tied_number(rank), rank);
+    if (mirrored_first_ != 0) join(mirrored_first_ + mirrored_number(rank), rank);
   }
   return groups;
 }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "sw/workloads/config.h"
 #include "sw/workloads/parallelism.h"
 #include "traces/chakra/groups.h"
 
@@ -24,8 +25,7 @@ class Groups {
     Members replicas;
   };
 
-  /// `distributed`: ranks with the same parameters share out their gradients' sums and the optimizer.
-  Groups(const Parallelism& parallel, bool tied, bool has_experts, bool distributed);
+  explicit Groups(const WorkloadConfig& config);
 
   [[nodiscard]] const Holders& dense() const { return dense_; }
   [[nodiscard]] const Holders& experts() const { return experts_; }
@@ -36,6 +36,8 @@ class Groups {
   [[nodiscard]] std::string name(std::int64_t rank, Members members) const;
   /// That of the first and the last pipeline stage.
   [[nodiscard]] std::string tied_name(std::int64_t rank) const;
+  /// With DualPipe, that of a rank and the one that has the same parts of the model.
+  [[nodiscard]] std::string mirrored_name(std::int64_t rank) const;
   [[nodiscard]] std::vector<chakra::RankGroup> all() const;
 
  private:
@@ -44,12 +46,14 @@ class Groups {
     std::int64_t first = 0;  ///< name
   };
   [[nodiscard]] std::int64_t tied_number(std::int64_t rank) const;
+  [[nodiscard]] std::int64_t mirrored_number(std::int64_t rank) const;
 
   Parallelism parallel_;
   Holders dense_;
   Holders experts_;
   std::vector<Kind> kinds_;
-  std::int64_t tied_first_ = 0;  ///< name; 0 without
+  std::int64_t tied_first_ = 0;      ///< name; 0 without
+  std::int64_t mirrored_first_ = 0;  ///< likewise
 };
 
 }  // namespace weft::workloads

@@ -36,6 +36,11 @@ WorkloadConfig StepOptions::config(const models::Transformer& transformer) const
   if (top_k > 0) model_of.top_k = top_k;
   model_of.dense_layers = std::min(model_of.dense_layers, model_of.layers);
   result.load = {expert_load, expert_skew, expert_seed};
+  result.dispatcher = dispatcher;
+  result.float8_dispatch = float8_dispatch;
+  result.node_limit = node_limit;
+  result.overlap_experts = overlap_experts;
+  model_of.mtp = mtp;
   result.optimizer = optimizer;
   result.distributed_optimizer = distributed_optimizer;
   result.prefetch = prefetch;

@@ -18,6 +18,7 @@ struct StepOptions {
   PipelineSchedule schedule = PipelineSchedule::kOneForwardOneBackward;
   std::int64_t virtual_stages = 1;
   std::int64_t microbatches = 0;
+  bool overlap_experts = false;
   std::int64_t batch = 0;
   std::int64_t sequence = 0;
   std::int64_t layers = 0;
@@ -37,6 +38,10 @@ struct StepOptions {
   LoadKind expert_load = LoadKind::kBalanced;
   double expert_skew = 1;
   std::int64_t expert_seed = 1;
+  Dispatcher dispatcher = Dispatcher::kAllToAll;
+  bool float8_dispatch = false;
+  std::int64_t node_limit = 0;
+  std::int64_t mtp = 0;
   optimizers::Choice optimizer;
   bool distributed_optimizer = false;
   int prefetch = 1;
@@ -59,6 +64,9 @@ struct StepOptions {
     visit("virtual_stages", virtual_stages, "Chunks of layers on a stage, interleaved", Range{1, kMostLayers});
     visit("microbatches", microbatches, "Microbatches of a step; 0: as many as pipeline stages",
           Range{0, kMostMicrobatches});
+    visit("overlap_experts", overlap_experts,
+          "A forward pass and a backward pass in turn are one with the other, so that the AllToAlls of one are beside "
+          "the products of the other, as Megatron-Core's --overlap-moe-expert-parallel-comm");
     visit("batch", batch, "Sequences of a step, over all ranks; 0: one in each microbatch", Range{0, kMostSequences});
     visit("sequence", sequence, "Tokens of a sequence; 0: the network's own", Range{0, kMostSequences});
     visit("layers", layers, "Blocks; 0: the network's own", Range{0, kMostLayers});
@@ -90,6 +98,17 @@ struct StepOptions {
           "has 1/r^expert_skew of the first's; dirichlet: shares are drawn, with all parameters expert_skew");
     visit("expert_skew", expert_skew, "See expert_load: with zipf more is less even, with dirichlet more even");
     visit("expert_seed", expert_seed, "What is drawn for expert_load", Range{0, kMostSequences});
+    visit("dispatcher", dispatcher,
+          "How tokens come to experts of other ranks. alltoall: a copy for each expert; deepep: once to each rank, and "
+          "across the network once to each node (with collectives.algorithm deepep)");
+    visit(
+        "float8_dispatch", float8_dispatch,
+        "With deepep, tokens and gradients of results go to experts in 8 bits with a scale of 4 bytes for 128 values");
+    visit("node_limit", node_limit, "With deepep, nodes that a token's experts are of, at most; 0: any",
+          Range{0, kMostLayers});
+    visit("mtp", mtp,
+          "Modules that predict the token after the next, each with one block more: DeepSeek-V3 is trained with one",
+          Range{0, 1});
     optimizer.fields(visit);
     visit("distributed_optimizer", distributed_optimizer,
           "Ranks with the same parameters share out gradients' sums and the optimizer (ZeRO stage 1), as Megatron's "

@@ -55,7 +55,11 @@ constexpr std::array<std::string_view, kParts> kPartNames = {"embedding forward"
                                                              "mlp.norm again",
                                                              "mlp.up again",
                                                              "mlp.router again",
-                                                             "mlp.shared again"};
+                                                             "mlp.shared again",
+                                                             "weights gradients",
+                                                             "prediction forward",
+                                                             "prediction backward",
+                                                             "prediction weight gradient"};
 
 /// Kernels of sw/models/transformer_kernels.cpp by name.
 constexpr std::pair<std::string_view, Part> kPartOf[] = {
@@ -200,6 +204,17 @@ constexpr std::pair<std::string_view, Part> kPartOf[] = {
     {"router.choice_grad", Part::kRouterGradient},
     {"router.dgrad", Part::kRouterGradient},
     {"router.wgrad", Part::kRouterGradient},
+    // Modules that predict the token after the next.
+    {"mtp_embedding", Part::kPrediction},
+    {"mtp_embedding_norm", Part::kPrediction},
+    {"mtp_norm", Part::kPrediction},
+    {"mtp_join", Part::kPrediction},
+    {"mtp_projection", Part::kPrediction},
+    {"mtp_projection.dgrad", Part::kPredictionGradient},
+    {"mtp_projection.wgrad", Part::kPredictionWeightGradient},
+    {"mtp_norm.grad", Part::kPredictionGradient},
+    {"mtp_embedding_norm.grad", Part::kPredictionGradient},
+    {"mtp_embedding.grad", Part::kPredictionGradient},
     // Casts with scales of blocks.
     {"q_norm.cast", Part::kAttentionQkv},
     {"kv_norm.cast", Part::kAttentionQkv},
@@ -240,8 +255,9 @@ Part part_of(const Kernel& kernel) {
 }
 
 /// Products, too, are of a rank's own tokens.
-bool is_of_router(Part part) {
-  return part == Part::kRouter || part == Part::kRouterGradient || part == Part::kRouterAgain;
+bool is_of_own_tokens(Part part) {
+  return part == Part::kRouter || part == Part::kRouterGradient || part == Part::kRouterAgain ||
+         part == Part::kPrediction || part == Part::kPredictionGradient || part == Part::kPredictionWeightGradient;
 }
 
 /// What Megatron's sequence parallelism cuts along the sequence.
@@ -250,11 +266,17 @@ bool is_beside_tensor_parallel(Part part) {
          part == Part::kHeadNorm || part == Part::kHeadNormGradient || part == Part::kMlpNormGradient ||
          part == Part::kAttentionNormGradient || part == Part::kMlpGradientCast ||
          part == Part::kAttentionGradientCast || part == Part::kAttentionNormAgain || part == Part::kMlpNormAgain ||
-         part == Part::kCombineGradient || is_of_router(part);
+         part == Part::kCombineGradient || is_of_own_tokens(part);
 }
 
 bool is_weight_gradient(std::string_view kernel) {
   return kernel.ends_with(".wgrad");
+}
+
+/// Whether gradients of weights are all that a part gives.
+bool is_of_weights(Part part) {
+  return part == Part::kHeadWeightGradient || part == Part::kMlpUpWeightGradient ||
+         part == Part::kAttentionQkvWeightGradient || part == Part::kPredictionWeightGradient;
 }
 
 models::Transformer local_model(const WorkloadConfig& config, std::int64_t tensor_rank) {
@@ -280,42 +302,71 @@ RankShare::RankShare(const WorkloadConfig& config, std::int64_t rank) : config_(
   vocabulary_table_ = local.vocab * local.d_model;
   embedding_ = share(local, shape(), UnitKind::kEmbedding);
   head_ = share(local, shape(), UnitKind::kHead);
-  blocks_.assign(static_cast<std::size_t>(config.model.layers), nullptr);
-  const auto mine = static_cast<std::size_t>(config.parallel.coordinate(rank, Axis::kExpert));
+  blocks_.assign(static_cast<std::size_t>(config.model.blocks_with_mtp()), nullptr);
+  const std::int64_t mine = config.parallel.coordinate(rank, Axis::kExpert);
   const Pipeline pipeline = config.pipeline();
   const std::int64_t stage = config.parallel.coordinate(rank, Axis::kPipeline);
-  for (std::int64_t place = stage; place < pipeline.virtual_stages(); place += pipeline.stages) {
-    for (std::int64_t i = 0; i < config.layers_of(place); ++i) {
-      const std::int64_t block = config.first_layer(place) + i;
-      const bool has_experts = config.has_experts(block);
-      const bool has_load = has_experts && config.load.kind != LoadKind::kBalanced;
-      const Kind kind{block_kind(config.model, block), config.model.window_of(block),
-                      recompute_of(config.recompute, block), has_load ? block : 0};
-      const auto [entry, is_new] = kinds_.try_emplace(kind);
-      blocks_[static_cast<std::size_t>(block)] = &entry->second;
-      if (!is_new) continue;
-      models::StepShape of_block = shape();
-      of_block.window = kind.window;
-      of_block.recompute = kind.recompute;
-      std::vector<std::int64_t> sent;
-      std::int64_t received = 0;
-      if (has_experts) {
-        sent = config.tokens_to_ranks(block);
-        received = static_cast<std::int64_t>(sent.size()) * sent[mine];
-        // Evenly, each rank sends parts of one size, which may be no whole number of tokens.
-        if (!has_load) received = config.dispatched_tokens() * config.model.top_k;
-        of_block.local_experts = config.local_experts();
-        of_block.routed_tokens = received * config.parallel.expert_tensor();
-        if (!has_load) {
-          of_block.routed_tokens = config.tokens() * config.model.top_k * config.parallel.expert_tensor() /
-                                   config.parallel.degree(Axis::kTensor);
-        }
-      }
-      entry->second = share(local, of_block, kind.kind);
-      entry->second.sent = std::move(sent);
-      entry->second.received = received;
+  for (std::int64_t chunk = 0; chunk < pipeline.chunks; ++chunk) {
+    const std::int64_t place = pipeline.virtual_stage(stage, chunk);
+    for (std::int64_t i = 0; i < config.layers_of(place); ++i) add_block(config.first_layer(place) + i, local, mine);
+    if (place + 1 < pipeline.virtual_stages()) continue;
+    for (std::int64_t i = 0; i < config.model.mtp; ++i) add_block(config.model.blocks() + i, local, mine);
+  }
+}
+
+void RankShare::add_block(std::int64_t block, const models::Transformer& local, std::int64_t expert_place) {
+  const bool has_experts = config_.has_experts(block);
+  const bool has_load = has_experts && config_.load.kind != LoadKind::kBalanced;
+  const Kind kind{block_kind(config_.model, block), config_.model.window_of(block),
+                  recompute_of(config_.recompute, block), has_load ? block : 0, block >= config_.model.blocks()};
+  const auto [entry, is_new] = kinds_.try_emplace(kind);
+  blocks_[static_cast<std::size_t>(block)] = &entry->second;
+  if (!is_new) return;
+  models::StepShape of_block = shape();
+  of_block.window = kind.window;
+  of_block.recompute = kind.recompute;
+  std::vector<std::int64_t> sent;
+  std::int64_t received = 0;
+  if (has_experts) {
+    const auto mine = static_cast<std::size_t>(expert_place);
+    sent = config_.tokens_to_ranks(block);
+    received = static_cast<std::int64_t>(sent.size()) * sent[mine];
+    // Evenly, each rank sends parts of one size, which may be no whole number of tokens.
+    if (!has_load) received = config_.dispatched_tokens() * config_.model.top_k;
+    of_block.local_experts = config_.local_experts();
+    of_block.routed_tokens = received * config_.parallel.expert_tensor();
+    if (!has_load) {
+      of_block.routed_tokens = config_.tokens() * config_.model.top_k * config_.parallel.expert_tensor() /
+                               config_.parallel.degree(Axis::kTensor);
+    }
+    if (config_.is_deepep()) {
+      const ExpertSpread& spread = config_.spreads[static_cast<std::size_t>(block)];
+      of_block.arrived_tokens = spread.ranks[mine] * static_cast<std::int64_t>(spread.ranks.size());
+      of_block.returned_tokens = spread.all_of_nodes() * config_.parallel.degree(Axis::kTensor);
+      of_block.float8_dispatch = config_.float8_dispatch;
     }
   }
+  entry->second = share(local, of_block, kind.kind);
+  if (kind.predicts) add_prediction(entry->second, local, of_block);
+  entry->second.sent = std::move(sent);
+  entry->second.received = received;
+}
+
+/// Each rank of tp has all of the projection.
+void RankShare::add_prediction(UnitShare& unit, const models::Transformer& local,
+                               const models::StepShape& shape) const {
+  for (const Kernel& kernel : prediction_kernels(local, shape)) add(unit, part_of(kernel), kernel);
+  for (const Kernel& kernel : prediction_backward_kernels(local, shape)) add(unit, part_of(kernel), kernel);
+  for (const models::Tensor& tensor : models::prediction_tensors(local)) {
+    optimizers::Tensors one{tensor.name, tensor.rows, tensor.cols};
+    one.is_hidden = tensor.cols > 1;
+    unit.parameters.dense += tensor.elements();
+    unit.tensors.push_back(std::move(one));
+  }
+  // What enters both norms, and the product.
+  constexpr std::int64_t kKept = 4;
+  const std::int64_t sharers = config_.sequence_parallel ? config_.parallel.degree(Axis::kTensor) : 1;
+  unit.activations += kKept * shape.tokens() * local.d_model * shape.element_bytes / sharers;
 }
 
 models::StepShape RankShare::shape() const {
@@ -378,6 +429,12 @@ std::int64_t RankShare::repeated_activations() const {
   return most;
 }
 
+/// Where backward passes are cut, gradients of weights are in a part of their own.
+Part RankShare::in_program(Part part, std::string_view kernel) const {
+  const bool is_of_weight = is_weight_gradient(kernel) || kernel.ends_with(".bias_grad") || is_of_weights(part);
+  return is_of_weight && config_.pipeline().splits_backward() ? Part::kWeightGradients : part;
+}
+
 void RankShare::add(UnitShare& unit, Part part, Kernel kernel) const {
   const std::int64_t tp = config_.parallel.degree(Axis::kTensor);
   if (auto* pass = std::get_if<Elementwise>(&kernel.shape);
@@ -386,10 +443,10 @@ void RankShare::add(UnitShare& unit, Part part, Kernel kernel) const {
     pass->bytes_written /= tp;
   }
   if (auto* gemm = std::get_if<Gemm>(&kernel.shape);
-      gemm != nullptr && config_.sequence_parallel && is_of_router(part)) {
+      gemm != nullptr && config_.sequence_parallel && is_of_own_tokens(part)) {
     (is_weight_gradient(kernel.name) ? gemm->k : gemm->m) /= tp;
   }
-  const auto at = static_cast<std::size_t>(part);
+  const auto at = static_cast<std::size_t>(in_program(part, kernel.name));
   add(unit.parts[at], kernel);
   if (!config_.async_tensor_parallel) return;
   if (auto* gemm = std::get_if<Gemm>(&kernel.shape); gemm != nullptr && !is_weight_gradient(kernel.name)) {

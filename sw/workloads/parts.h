@@ -63,8 +63,13 @@ enum class Part : std::uint8_t {
   kMlpUpAgain,
   kRouterAgain,
   kSharedAgain,
+  kWeightGradients,  ///< of a unit, all of them, where backward passes are cut
+  // Of a module that predicts the token after the next, before its block.
+  kPrediction,
+  kPredictionGradient,
+  kPredictionWeightGradient,
 };
-inline constexpr std::size_t kParts = 40;
+inline constexpr std::size_t kParts = 44;
 /// Such as "attention.qkv forward".
 [[nodiscard]] std::string_view name_of(Part part);
 
@@ -139,14 +144,18 @@ class RankShare {
     std::int64_t window = 0;
     models::Recompute recompute = models::Recompute::kNone;
     std::int64_t block = 0;  ///< with experts that have loads of their own
+    bool predicts = false;   ///< of a module that predicts the token after the next
 
     auto operator<=>(const Kind&) const = default;
   };
   [[nodiscard]] models::StepShape shape() const;
   [[nodiscard]] UnitShare share(const models::Transformer& local, const models::StepShape& shape,
                                 models::UnitKind kind) const;
+  void add_prediction(UnitShare& unit, const models::Transformer& local, const models::StepShape& shape) const;
+  void add_block(std::int64_t block, const models::Transformer& local, std::int64_t expert_place);
   void add_tensors(UnitShare& unit, const models::Transformer& local, models::UnitKind kind) const;
   void add(Work& sum, const models::Kernel& kernel) const;
+  [[nodiscard]] Part in_program(Part part, std::string_view kernel) const;
   void add(UnitShare& unit, Part part, models::Kernel kernel) const;
 
   const WorkloadConfig& config_;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A step's order and what it communicates with other stages and replicas. Blocks are in step_blocks.cpp.
+// What a step keeps, and communicates with other stages and replicas. Passes are in step_order.cpp, blocks in
+// step_blocks.cpp.
 #include "sw/workloads/step.h"
 
 #include <algorithm>
@@ -61,6 +62,7 @@ std::vector<Unit> RankStep::units(std::int64_t chunk) const {
   std::vector<Unit> units;
   if (place == 0) units.push_back(0);
   for (std::int64_t i = 0; i < config_.layers_of(place); ++i) units.push_back(first_block(place) + i);
+  if (predicts(place)) units.push_back(prediction_unit());
   // The root unit has the head in it.
   if (place + 1 == pipeline_.virtual_stages() && !has_root_unit()) units.push_back(last_unit());
   return units;
@@ -69,7 +71,8 @@ std::vector<Unit> RankStep::units(std::int64_t chunk) const {
 std::int64_t RankStep::blocks() const {
   std::int64_t count = 0;
   for (std::int64_t chunk = 0; chunk < pipeline_.chunks; ++chunk) {
-    count += config_.layers_of(pipeline_.virtual_stage(stage_, chunk));
+    const std::int64_t place = pipeline_.virtual_stage(stage_, chunk);
+    count += config_.layers_of(place) + (predicts(place) ? 1 : 0);
   }
   return count;
 }
@@ -80,6 +83,7 @@ std::int64_t RankStep::most_activations() const {
     const std::int64_t place = pipeline_.virtual_stage(stage_, chunk);
     std::int64_t bytes = place == 0 ? share_.embedding().activations : 0;
     if (place + 1 == pipeline_.virtual_stages()) bytes += share_.head().activations;
+    if (predicts(place)) bytes += share_.head().activations + share_of(prediction_unit()).activations;
     for (std::int64_t i = 0; i < config_.layers_of(place); ++i) bytes += share_of(first_block(place) + i).activations;
     of_chunk.push_back(bytes);
   }
@@ -87,7 +91,9 @@ std::int64_t RankStep::most_activations() const {
   std::int64_t most = 0;
   for (const PipelineOperation& each : operations_) {
     const std::int64_t bytes = of_chunk[static_cast<std::size_t>(each.chunk)];
-    held += each.forward ? bytes : -bytes;
+    if (each.forward) held += bytes;
+    // Gradients of weights need them.
+    if (!each.forward && each.weights != PipelineOperation::Weights::kLater) held -= bytes;
     most = std::max(most, held);
   }
   return most + share_.repeated_activations();
@@ -135,9 +141,9 @@ RankSums RankStep::run() {
   }
   for (const auto& [what, bytes] : sums.optimizer_parts) sums.optimizer_bytes += bytes;
   sums.state_bytes = sums.parameter_bytes + sums.gradient_bytes + sums.optimizer_bytes;
-  for (std::int64_t block = 0; block < config_.model.layers; ++block) {
+  for (std::int64_t block = 0; block < config_.model.blocks_with_mtp(); ++block) {
     if (!config_.has_experts(block) || !share_.has(block)) continue;
-    sums.routed_tokens += config_.steps * config_.microbatches * share_.block(block).received;
+    sums.routed_tokens += config_.steps * pipeline_.microbatches_of_chunk() * share_.block(block).received;
   }
   sums.activation_bytes = most_activations();
   sums.gathered_bytes = most_gathered();
@@ -149,51 +155,10 @@ RankSums RankStep::run() {
   return sums;
 }
 
-void RankStep::mark_begin(Repeated what, std::int64_t number) {
-  if (!mark_) return;
-  Mark mark{what, true, number, static_cast<int>(step_)};
-  if (what == Repeated::kMicrobatches) {
-    mark.covers = static_cast<int>(pairs_of_cycle() / pipeline_.chunks);
-    if (pipeline_.stages > 1) mark.tags = 2 * mark.covers * pipeline_.virtual_stages();
-  }
-  mark_(mark);
-}
-
-void RankStep::mark_end(Repeated what) {
-  if (mark_) mark_({what, false});
-}
-
-/// As nth() in pipeline.cpp has it.
-std::int64_t RankStep::pairs_of_cycle() const {
-  if (pipeline_.schedule == PipelineSchedule::kGPipe) return 0;
-  return pipeline_.chunks > 1 ? pipeline_.stages * pipeline_.chunks : 1;
-}
-
-void RankStep::operations() {
-  const auto first_backward =
-      std::find_if(operations_.begin(), operations_.end(), [](const PipelineOperation& each) { return !each.forward; });
-  const std::int64_t warm = std::distance(operations_.begin(), first_backward) - 1;
-  const std::int64_t of_cycle = 2 * pairs_of_cycle();
-  const std::int64_t paired = 2 * (static_cast<std::int64_t>(operations_.size()) / 2 - warm);
-  const std::int64_t cycles = of_cycle > 0 ? paired / of_cycle : 0;
-  constexpr std::int64_t kMostCycles = std::int64_t{1} << 32;  // of a step, so that those of two are in no row
-  for (std::int64_t i = 0; i < static_cast<std::int64_t>(operations_.size()); ++i) {
-    const std::int64_t in_cycles = i - warm;
-    if (cycles > 0 && in_cycles >= 0 && in_cycles % of_cycle == 0) {
-      if (in_cycles / of_cycle < cycles) {
-        mark_begin(Repeated::kMicrobatches, step_ * kMostCycles + in_cycles / of_cycle);
-      } else if (in_cycles / of_cycle == cycles) {
-        mark_end(Repeated::kMicrobatches);
-      }
-    }
-    operation(operations_[static_cast<std::size_t>(i)]);
-  }
-  mark_end(Repeated::kMicrobatches);
-}
-
 void RankStep::step() {
   backwards_.assign(static_cast<std::size_t>(pipeline_.chunks), 0);
   loss_.assign(static_cast<std::size_t>(config_.microbatches), {});
+  later_.clear();
   pending_.clear();
   ParameterGathers gathers(emitter_, gather_order(), config_.prefetch,
                            [this](const ParameterGathers::Set& set) { return cast(set); });
@@ -215,7 +180,7 @@ void RankStep::step() {
 /// Of the rank's blocks, those that are cast once in a step.
 std::int64_t RankStep::cast_weights() const {
   std::int64_t sum = 0;
-  for (std::int64_t block = 0; block < config_.model.layers; ++block) {
+  for (std::int64_t block = 0; block < config_.model.blocks_with_mtp(); ++block) {
     if (share_.has(block)) sum += share_.block(block).parameters.linear;
   }
   return sum;
@@ -240,52 +205,6 @@ void RankStep::scale_weights(const Ids& updated) {
                       {CollectiveType::kAllReduce, bytes, Groups::kTensor}, known);
 }
 
-void RankStep::operation(const PipelineOperation& operation) {
-  microbatch_ = operation.microbatch;
-  receive_after_ = std::exchange(begins_after_, emitter_.last_compute());
-  if (operation.forward) {
-    forward(operation);
-  } else {
-    std::int64_t& begun = backwards_[static_cast<std::size_t>(operation.chunk)];
-    batch_ = begun++;
-    is_last_backward_ = begun == config_.microbatches;
-    backward(operation);
-  }
-}
-
-void RankStep::forward(const PipelineOperation& operation) {
-  const std::int64_t place = pipeline_.virtual_stage(stage_, operation.chunk);
-  Ids data = place == 0 ? embedding() : receive_activations(operation);
-  const bool marks_blocks = pipeline_.stages == 1;
-  for (std::int64_t i = 0; i < config_.layers_of(place); ++i) {
-    if (marks_blocks) mark_begin(Repeated::kForwardBlocks, ++blocks_marked_);
-    data = block(first_block(place) + i, data);
-  }
-  if (marks_blocks) mark_end(Repeated::kForwardBlocks);
-  ++blocks_marked_;  // the next ones are no row with these
-  if (place + 1 == pipeline_.virtual_stages()) {
-    head(data);
-  } else {
-    send_activations(operation, data);
-  }
-}
-
-void RankStep::backward(const PipelineOperation& operation) {
-  const std::int64_t place = pipeline_.virtual_stage(stage_, operation.chunk);
-  Ids gradient = place + 1 == pipeline_.virtual_stages() ? head_backward() : receive_activations(operation);
-  for (std::int64_t i = config_.layers_of(place); i-- > 0;) {
-    if (pipeline_.stages == 1) mark_begin(Repeated::kBackwardBlocks, ++blocks_marked_);
-    gradient = block_backward(first_block(place) + i, gradient);
-  }
-  if (pipeline_.stages == 1) mark_end(Repeated::kBackwardBlocks);
-  ++blocks_marked_;
-  if (place == 0) {
-    embedding_backward(gradient);
-  } else {
-    send_activations(operation, gradient);
-  }
-}
-
 // Between stages -----------------------------------------------------------------------------------------------------
 
 namespace {
@@ -301,7 +220,8 @@ std::int64_t pipeline_tag(const Pipeline& pipeline, const PipelineOperation& ope
 Ids RankStep::receive_activations(const PipelineOperation& operation) {
   const std::int64_t place = pipeline_.virtual_stage(stage_, operation.chunk);
   const std::int64_t from_place = operation.forward ? place - 1 : place + 1;
-  const std::int64_t from = config_.parallel.with(rank_, Axis::kPipeline, from_place % pipeline_.stages);
+  const std::int64_t from =
+      config_.parallel.with(rank_, Axis::kPipeline, pipeline_.stage_of(from_place, operation.chunk));
   prefix_.clear();
   // Posted when the operation before begins.
   return emitter_.receive(message_name("receive", from, operation.forward), from,
@@ -312,7 +232,7 @@ Ids RankStep::receive_activations(const PipelineOperation& operation) {
 void RankStep::send_activations(const PipelineOperation& operation, const Ids& data) {
   const std::int64_t place = pipeline_.virtual_stage(stage_, operation.chunk);
   const std::int64_t to_place = operation.forward ? place + 1 : place - 1;
-  const std::int64_t to = config_.parallel.with(rank_, Axis::kPipeline, to_place % pipeline_.stages);
+  const std::int64_t to = config_.parallel.with(rank_, Axis::kPipeline, pipeline_.stage_of(to_place, operation.chunk));
   prefix_.clear();
   emitter_.send(message_name("send", to, operation.forward), Purpose::kPipeline, to,
                 pipeline_tag(pipeline_, operation, to_place),
@@ -372,7 +292,9 @@ std::vector<Unit> RankStep::gather_order() const {
       if (place == 0) use(0);
       for (Unit unit = first; unit < behind; ++unit) use(unit);
       if (place + 1 == pipeline_.virtual_stages() && !has_root_unit()) use(last_unit());
+      if (predicts(place)) use(prediction_unit());
     } else if (config_.reshards()) {
+      if (predicts(place)) use(prediction_unit());
       for (Unit unit = behind; unit-- > first;) use(unit);
     }
   }
@@ -428,6 +350,10 @@ void RankStep::reduce_gradients(Unit unit) {
                              set.elements * config_.gradient_bytes, {}));
     }
     Ids ids = emitter_.last_compute();
+    if (pipeline_.is_dual()) {
+      ids = emitter_.mirrored_all_reduce(name(what + "all-reduce of both directions"),
+                                         set.elements * config_.gradient_bytes, ids);
+    }
     ids = emitter_.collective(name(what + "reduce-scatter"), Purpose::kGradients,
                               {CollectiveType::kReduceScatter, shard * members, set.holders.shards}, ids);
     ids = emitter_.collective(name(what + "all-reduce"), Purpose::kGradients,

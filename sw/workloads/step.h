@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -86,8 +87,6 @@ class RankStep {
   void mark_begin(Repeated what, std::int64_t number);
   void mark_end(Repeated what);
   void operations();
-  /// Pairs of a forward and a backward pass after which the order of chunks comes again; 0: there are none.
-  [[nodiscard]] std::int64_t pairs_of_cycle() const;
   Ids cast(const ParameterGathers::Set& set);
   [[nodiscard]] optimizers::Problem what_to_update() const;
   Ids update(const Ids& gradients);
@@ -95,6 +94,16 @@ class RankStep {
   void scale_weights(const Ids& updated);
   [[nodiscard]] std::int64_t cast_weights() const;
   void operation(const PipelineOperation& operation);
+  void operations_beside(const PipelineOperation& one, const PipelineOperation& other);
+  /// The first operation of those that come again and again, and how many make a cycle of how many microbatches.
+  struct Cycles {
+    std::int64_t first = 0;
+    std::int64_t length = 0;
+    std::int64_t count = 0;
+    std::int64_t covers = 1;  ///< microbatches
+    std::int64_t steps = 1;   ///< by which a chunk's microbatches go on
+  };
+  [[nodiscard]] Cycles cycles() const;
   void forward(const PipelineOperation& operation);
   void backward(const PipelineOperation& operation);
   Ids embedding();
@@ -102,7 +111,14 @@ class RankStep {
   void head(const Ids& in);
   Ids block_backward(Unit unit, const Ids& gradient);
   Ids mlp_backward(const Ids& gradient, const Ids& parameters, bool gathers);
-  Ids head_backward();
+  Ids head_backward(bool of_prediction = false);
+  Ids predict(const Ids& in);
+  Ids predict_backward();
+  void weights(Part part, const Ids& data);
+  void end_backward(Unit unit, bool reduces = true);
+  /// Gradients of the unit's weights are there.
+  void finish_gradients(Unit unit, bool reduces);
+  void weights_alone(const PipelineOperation& operation);
   void embedding_backward(const Ids& gradient);
   Ids recompute(Unit unit, const Ids& start);
   Ids attention(const Ids& qkv, bool again = false);
@@ -130,6 +146,7 @@ class RankStep {
   Ids experts_backward(const Ids& gradient, const Ids& parameters);
   Ids shared(Part part, const std::string& what, const Ids& in);
   Ids exchange_tokens(const std::string& what, Way way, const Ids& in);
+  Ids dispatch_tokens(const std::string& what, Way way, const Ids& in);
   Ids gather_routed(const std::string& what, const Ids& in);
   Ids combine_tokens(const std::string& what, const std::string& exchange, const Ids& in);
   [[nodiscard]] bool has_experts(Unit unit) const {
@@ -149,7 +166,12 @@ class RankStep {
   [[nodiscard]] std::string message_name(const char* what, std::int64_t to, bool forward) const;
   [[nodiscard]] std::vector<Set> sets(Unit unit) const;
   [[nodiscard]] std::vector<Unit> gather_order() const;
-  [[nodiscard]] Unit last_unit() const { return config_.model.layers + 1; }
+  [[nodiscard]] Unit last_unit() const { return config_.model.blocks_with_mtp() + 1; }
+  /// The block of a module that predicts the token after the next, where there is one.
+  [[nodiscard]] Unit prediction_unit() const { return config_.model.layers + 1; }
+  [[nodiscard]] bool predicts(std::int64_t virtual_stage) const {
+    return config_.model.mtp > 0 && virtual_stage + 1 == pipeline_.virtual_stages();
+  }
   [[nodiscard]] Unit first_block(std::int64_t virtual_stage) const { return 1 + config_.first_layer(virtual_stage); }
   [[nodiscard]] const UnitShare& share_of(Unit unit) const {
     return unit == 0 ? share_.embedding() : unit == last_unit() ? share_.head() : share_.block(unit - 1);
@@ -163,7 +185,7 @@ class RankStep {
   [[nodiscard]] bool has_fsdp() const { return config_.parallel.degree(Axis::kShard) > 1; }
   /// With fsdp and without a pipeline, head and embedding are one unit.
   [[nodiscard]] bool has_root_unit() const { return shards() && config_.reshards(); }
-  [[nodiscard]] bool is_tied_pair() const { return config_.model.tied && pipeline_.stages > 1; }
+  [[nodiscard]] bool is_tied_pair() const { return config_.has_table_copy(); }
   [[nodiscard]] std::int64_t activation_bytes() const {
     return config_.tokens() * config_.model.d_model * config_.element_bytes;
   }
@@ -196,9 +218,16 @@ class RankStep {
   // Of a step.
   std::int64_t step_ = 0;
   std::int64_t blocks_marked_ = 0;
-  std::vector<std::int64_t> backwards_;  ///< by chunk, backward passes that have begun
-  std::vector<Ids> loss_;                ///< by microbatch
-  std::vector<Ids> pending_;             ///< gradients that are being reduced
+  std::vector<std::int64_t> backwards_;  ///< by chunk, those whose gradients of weights have begun
+  /// Of a backward pass without gradients of weights, what these wait for.
+  struct Later {
+    Unit unit;
+    Ids data;
+    bool reduces;
+  };
+  std::map<std::pair<std::int64_t, std::int64_t>, std::vector<Later>> later_;  ///< by chunk and microbatch
+  std::vector<Ids> loss_;                                                      ///< by microbatch
+  std::vector<Ids> pending_;                                                   ///< gradients that are being reduced
   ParameterGathers* gathers_ = nullptr;
 
   // Of the operation that is being emitted, for names.
@@ -207,6 +236,9 @@ class RankStep {
   std::int64_t batch_ = 0;      ///< of the chunk's backward passes, from 0
   std::int64_t chunk_tag_ = 0;  ///< of the next chunk, the same on all ranks of tp
   bool is_last_backward_ = false;
+  bool is_merged_ = false;  ///< with another operation
+  PipelineOperation operation_;
+  Ids weights_wait_for_;  ///< of a unit whose backward pass is cut
   Unit unit_ = 0;
   Ids begins_after_;   ///< the compute node before this operation
   Ids receive_after_;  ///< and before the one that came before it

@@ -33,8 +33,8 @@ std::string RankStep::message_name(const char* what, std::int64_t other, bool fo
 Ids RankStep::compute(Part part, const Ids& data, const std::string& more) {
   const std::string_view what = name_of(part);
   // Blocks are told apart by their number; embedding and head are called by their names.
-  const bool is_block = what.starts_with("attention") || what.starts_with("mlp");
-  return emitter_.compute(name((is_block ? prefix_ : "") + std::string(what) + more),
+  const bool is_named = what.starts_with("embedding") || what.starts_with("head") || what.starts_with("loss");
+  return emitter_.compute(name((is_named ? "" : prefix_) + std::string(what) + more),
                           here().parts[static_cast<std::size_t>(part)], data);
 }
 
@@ -202,7 +202,7 @@ Ids RankStep::mlp_backward(const Ids& gradient, const Ids& parameters, bool gath
       x, [&](const Ids& summands) { return sum_tokens("mlp gradient", summands); },
       [&] {
         if (gathers) input = copy_out("mlp input again", input);
-        static_cast<void>(compute(Part::kMlpUpWeightGradient, joined({down, input})));
+        weights(Part::kMlpUpWeightGradient, joined({down, input}));
       });
 }
 
@@ -225,11 +225,11 @@ Ids RankStep::block_backward(Unit unit, const Ids& gradient) {
       [&](const Ids& summands) { return sum_tokens("attention gradient", summands); },
       [&] {
         if (gathers) input = copy_out("attention input again", input);
-        static_cast<void>(compute(Part::kAttentionQkvWeightGradient, joined({core, input})));
+        weights(Part::kAttentionQkvWeightGradient, joined({core, input}));
       });
   Ids result = compute(Part::kAttentionNormGradient, joined({entered, middle}));
-  reduce_gradients(unit);
-  observe(unit);
+  // A module's ends behind what is before its block.
+  if (config_.model.mtp == 0 || unit != prediction_unit()) end_backward(unit);
   return result;
 }
 
@@ -243,7 +243,7 @@ Ids RankStep::embedding() {
 void RankStep::embedding_backward(const Ids& gradient) {
   name_unit(0);  // its parameters are not needed
   static_cast<void>(compute(Part::kEmbeddingGradient, gather_tokens("gradient", gradient)));
-  reduce_gradients(0);
+  end_backward(0);
 }
 
 void RankStep::head(const Ids& in) {
@@ -257,10 +257,27 @@ void RankStep::head(const Ids& in) {
   for (const char* what : {"largest logit", "target logit", "sum of exponentials"}) {
     x = emitter_.collective(name(prefix_ + what + " all-reduce"), Purpose::kTensorParallel, number, x);
   }
-  loss_[static_cast<std::size_t>(microbatch_)] = compute(Part::kLoss, x);
+  // The last one is that of the prediction.
+  Ids& loss = loss_[static_cast<std::size_t>(microbatch_)];
+  loss = joined({loss, compute(Part::kLoss, x)});
 }
 
-Ids RankStep::head_backward() {
+/// A module that predicts the token after the next: from what comes out of the last block, and the embedding of the
+/// next token, what enters the module's block.
+Ids RankStep::predict(const Ids& in) {
+  const Ids parameters = begin(prediction_unit());
+  return compute(Part::kPrediction, joined({in, parameters}));
+}
+
+Ids RankStep::predict_backward() {
+  const Ids gradient = block_backward(prediction_unit(), head_backward(true));
+  weights(Part::kPredictionWeightGradient, gradient);
+  Ids result = compute(Part::kPredictionGradient, gradient);
+  end_backward(prediction_unit());
+  return result;
+}
+
+Ids RankStep::head_backward(bool of_prediction) {
   const Ids parameters = begin(last_unit());
   const Ids input = start_gathering("input again", {});
   const Ids loss = loss_[static_cast<std::size_t>(microbatch_)];
@@ -268,10 +285,10 @@ Ids RankStep::head_backward() {
   const Ids sum = beside_weights(
       gradient, [&](const Ids& summands) { return sum_tokens("gradient", summands); },
       [&] {
-        static_cast<void>(compute(Part::kHeadWeightGradient, joined({gradient, copy_out("input again", input)})));
+        weights(Part::kHeadWeightGradient, joined({gradient, copy_out("input again", input)}));
       });
   Ids result = compute(Part::kHeadNormGradient, sum);
-  reduce_gradients(last_unit());
+  end_backward(last_unit(), !of_prediction);
   return result;
 }
 

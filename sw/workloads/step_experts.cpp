@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A block's experts: tokens to them and back, and what all tokens go to meanwhile.
+#include <utility>
+
 #include "sw/workloads/step.h"
 
 namespace weft::workloads {
@@ -9,6 +11,7 @@ using chakra::CollectiveType;
 /// Each rank of tp sends its share of the tokens. What goes to the ranks of the group is alike on all of them, so that
 /// all send to a rank what it receives from each; on the way back it is the other way round.
 Ids RankStep::exchange_tokens(const std::string& what, Way way, const Ids& in) {
+  if (config_.is_deepep()) return dispatch_tokens(what, way, in);
   const std::int64_t bytes = config_.dispatched_tokens() * config_.model.top_k * token_bytes();
   Collective exchange{CollectiveType::kAllToAll, bytes, Groups::kExpert};
   if (config_.load.kind != LoadKind::kBalanced) {
@@ -19,6 +22,23 @@ Ids RankStep::exchange_tokens(const std::string& what, Way way, const Ids& in) {
     }
     if (way == Way::kBack) exchange.to.swap(exchange.from);
   }
+  return emitter_.collective(name(prefix_ + what + " all-to-all"), Purpose::kExpertParallel, exchange, in);
+}
+
+/// Each token once to a rank and a node.
+Ids RankStep::dispatch_tokens(const std::string& what, Way way, const Ids& in) {
+  const ExpertSpread& spread = config_.spreads[static_cast<std::size_t>(unit_ - 1)];
+  const std::int64_t of_token = way == Way::kToExperts ? config_.dispatched_token_bytes() : token_bytes();
+  chakra::Tokens tokens;
+  std::int64_t bytes = 0;
+  for (const std::int64_t each : spread.ranks) {
+    tokens.members.push_back(each * of_token);
+    bytes += each * of_token;
+  }
+  for (const std::int64_t each : spread.nodes) tokens.nodes.push_back(each * of_token);
+  tokens.combines = way == Way::kBack;
+  Collective exchange{CollectiveType::kAllToAll, bytes, Groups::kExpert};
+  exchange.tokens = std::move(tokens);
   return emitter_.collective(name(prefix_ + what + " all-to-all"), Purpose::kExpertParallel, exchange, in);
 }
 
@@ -74,7 +94,7 @@ Ids RankStep::experts_backward(const Ids& gradient, const Ids& parameters) {
   const Ids sum = beside_weights(
       compute(Part::kMlpUpInputGradient, down),
       [&](const Ids& summands) { return combine_tokens("mlp gradient", "dispatch gradient", summands); },
-      [&] { static_cast<void>(compute(Part::kMlpUpWeightGradient, down)); });
+      [&] { weights(Part::kMlpUpWeightGradient, down); });
   return joined({beside, compute(Part::kRouterGradient, sum)});
 }
 

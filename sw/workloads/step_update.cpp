@@ -50,7 +50,7 @@ CollectiveType type_of(Operation what) {
 }  // namespace
 
 optimizers::Problem RankStep::what_to_update() const {
-  optimizers::Problem problem{{}, config_.fusion, config_.element_bytes, config_.microbatches};
+  optimizers::Problem problem{{}, config_.fusion, config_.element_bytes, pipeline_.microbatches_of_chunk()};
   const auto holding = [this](const char* name, const Groups::Holders& holders) {
     optimizers::Holding result;
     result.name = name;

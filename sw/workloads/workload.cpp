@@ -19,6 +19,7 @@ constexpr std::array<std::string_view, kPurposes> kPurposeNames = {
 
 WorkloadConfig checked(WorkloadConfig config) {
   config.check();
+  config.spreads = config.spread();
   return config;
 }
 
@@ -47,8 +48,7 @@ std::string_view name_of(Purpose purpose) {
 }
 
 TransformerWorkload::TransformerWorkload(WorkloadConfig config)
-    : config_(checked(std::move(config))),
-      groups_(config_.parallel, config_.model.tied, config_.model.has_experts(), config_.distributed_optimizer) {}
+    : config_(checked(std::move(config))), groups_(config_) {}
 
 RankSums TransformerWorkload::generate(std::int64_t rank, const std::function<void(const chakra::Node&)>& take,
                                        TakeMark mark) const {

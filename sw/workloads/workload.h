@@ -86,7 +86,9 @@ struct RankSums {
 ///   their columns of the experts, and a ReduceScatter sums and shares what these give before it goes back
 ///   (Megatron-Core's AllToAll dispatcher). Without sequence_parallel an Allgather ends it. What all tokens go to is
 ///   computed beside the exchange to the experts, forward and backward. With a load that is not balanced
-///   (expert_load.h) AllToAlls have the attributes send_bytes and receive_bytes: numbers for each member.
+///   (expert_load.h) AllToAlls have the attributes send_bytes and receive_bytes: numbers for each member. With the
+///   dispatcher deepep a token comes once to a rank and once to a node (expert_spread.h; chakra::Tokens). With
+///   overlap_experts a forward and a backward pass take turns at each AllToAll, as Megatron-Core has it.
 /// - pp: pipeline.h. A stage sends as soon as it has computed, and computes on meanwhile. Receives are posted while the
 ///   operation before computes.
 /// - dp: gradients of each block are reduced by an AllReduce as soon as the last microbatch has them, beside the

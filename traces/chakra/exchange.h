@@ -22,6 +22,20 @@ struct Exchange {
   }
 };
 
+/// Of an AllToAll of tokens that come to several members, each once, and across the network once to each node, as
+/// attributes of Weft's own: member_bytes and node_bytes, lists with what a member sends to each member and node, and
+/// `combines` on the way back. All members send alike, and each node has as many neighbouring members.
+struct Tokens {
+  std::vector<std::int64_t> members;
+  std::vector<std::int64_t> nodes;
+  bool combines = false;
+};
+
+/// None where there are no such attributes. Throws AttributeError.
+[[nodiscard]] std::optional<Tokens> tokens_of(const Node& node, std::size_t members);
+/// The node has none yet.
+void set_tokens(Node& node, const Tokens& tokens);
+
 /// None where all parts are alike. Throws AttributeError, also where there is another number of members.
 [[nodiscard]] std::optional<Exchange> exchange_of(const Node& node, std::size_t members);
 /// The node has none yet.

@@ -64,6 +64,7 @@ TransformerStep generate(const StepOptions& options, const std::string& model, c
   step.config = options.config(decoder_of(model));
   step.inputs = files_of_model(model);
   step.remarks = remarks_of_model(options.model, model);
+  step.config.per_node = machine.per_node;
   const std::int64_t ranks = step.config.parallel.ranks();
   if (ranks != machine.accelerators) {
     throw ConfigError("workload.parallel", "expected degrees whose product is the " +
@@ -81,6 +82,7 @@ TransformerStep generate(const StepOptions& options, const std::string& model, c
     return demand(kernel);
   };
   const TransformerWorkload workload(step.config);
+  step.config.spreads = workload.config().spreads;
   step.traces.prefix = trace_folder() / file_name(step.config.model.name);
   step.traces.source = step.config.model.name + ", " + step.config.parallel.text();
   for (const chakra::RankGroup& group : workload.groups()) {

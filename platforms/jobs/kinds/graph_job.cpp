@@ -21,6 +21,7 @@
 #include "platforms/results/left_out_pieces.h"
 #include "platforms/results/speed.h"
 #include "platforms/results/summary.h"
+#include "sw/collectives/deepep/deepep.h"
 #include "sw/schedules/graph/graph.h"
 #include "sw/workloads/phases.h"
 
@@ -79,8 +80,18 @@ class GraphJob final : public Job {
     nodes_ = static_cast<std::uint64_t>(step_->ranks.front().nodes);
   }
 
-  /// Throws ConfigError where the parts of AllToAlls differ and nobody can exchange them.
-  static void check_exchanges(const workloads::StepOptions& step, const schedules::GraphConfig& config) {
+  /// Throws ConfigError where the parts of AllToAlls differ, or tokens come once, and nobody can exchange them.
+  static void check_exchanges(const workloads::StepOptions& step, const schedules::GraphConfig& config,
+                              const collectives::CommunicatorConfig& collectives) {
+    if (step.dispatcher == workloads::Dispatcher::kDeepEp) {
+      const bool has_library = config.library == schedules::Library::kCommunicators;
+      if (has_library && collectives.algorithm.text() == collectives::DeepEpConfig::kAlgorithm) return;
+      throw ConfigError("workload.dispatcher",
+                        "expected alltoall, or workload.library communicators and collectives.algorithm deepep, got "
+                        "workload.library " +
+                            std::string(name_of(config.library)) + " and collectives.algorithm " +
+                            std::string(collectives.algorithm.text()));
+    }
     if (step.expert_load == workloads::LoadKind::kBalanced || config.library == schedules::Library::kCommunicators) {
       return;
     }
@@ -169,6 +180,7 @@ class GraphJob final : public Job {
       if (step_->config.load.kind != workloads::LoadKind::kBalanced) {
         json["busiest_expert_rank"] = step_->config.busiest_rank();
       }
+      if (step_->config.is_deepep()) json["nodes_of_token"] = step_->config.nodes_of_token();
       const Speed speed = speed_of(*last);
       json["step_time_us"] = speed.step_s * 1e6;
       json.update(to_json(speed));
@@ -214,6 +226,9 @@ class GraphJob final : public Job {
       if (step_->config.load.kind != workloads::LoadKind::kBalanced) {
         row("busiest expert rank",
             fmt::format("{:>12.2f}  times the mean of its block, over all blocks", step_->config.busiest_rank()));
+      }
+      if (step_->config.is_deepep()) {
+        row("nodes of a token", fmt::format("{:>12.2f}  the mean over tokens", step_->config.nodes_of_token()));
       }
     }
     if (result.wrong >= 0) row("wrong elements", number(result.wrong));
@@ -344,7 +359,7 @@ JobKind transformer_job() {
   JobKind kind =
       job_kind("transformer", "A step of a transformer in any parallelism, made into graphs and run as kind chakra.",
                TransformerConfig(), [](Platform& platform, const TransformerConfig& config) {
-                 GraphJob::check_exchanges(config.step, config.graph);
+                 GraphJob::check_exchanges(config.step, config.graph, platform.machine().collectives);
                  return platform.checked(
                      [&] { return std::make_unique<GraphJob>(generate_step(platform, config.step), config.graph); });
                });

@@ -108,7 +108,8 @@ struct GraphResult {
 /// group has a collectives::Communicator and does one at a time, in the order in which its members begin them, each a
 /// kernel that keeps as many SMs as there are copy engines from its start to its end, but for multicast. So do
 /// AllToAlls where the algorithm has them, as `nccl` has sends and receives; else they stay with the dimensions. Parts
-/// of an AllToAll that differ (traces/chakra/exchange.h) need a communicator.
+/// of an AllToAll that differ (traces/chakra/exchange.h) need a communicator, and tokens that come to several members
+/// one whose algorithm dispatches them, `deepep`. An algorithm may say for itself how many SMs its kernels keep.
 ///
 /// Compute nodes run one after the other, in the order in which they become ready, unless several may be under way
 /// (`kernels`): then nodes with the same attribute `stream` do, in command streams of their own as far as the
@@ -250,6 +251,7 @@ class GraphEngine {
     std::uint64_t token = 0;
     Time began;
     std::vector<std::uint64_t> to = {};  ///< of an AllToAll whose parts differ, bytes to each member
+    std::optional<collectives::TokenReference> tokens = std::nullopt;  ///< of one of tokens, in place of contents
     collectives::Carries carries = {};
   };
   /// A member's calls of its communicator.

@@ -15,11 +15,22 @@ using collectives::Rooted;
 using dimensions::Operation;
 using firmware::Task;
 
+bool GraphEngine::Begun::is(const Call& call) const {
+  return operation == call.contents.operation && bytes == call.contents.bytes && rooted == call.rooted &&
+         root == call.root;
+}
+
+std::string GraphEngine::Begun::text() const {
+  const std::string_view name = rooted ? name_of(*rooted) : name_of(operation);
+  return std::string(name) + " of " + std::to_string(bytes) + " bytes" +
+         (rooted ? " with member " + std::to_string(root) + " as root" : "");
+}
+
 Task GraphEngine::work_off(End& end, GroupOf& group, Caller& caller) {
   while (!caller.calls.empty()) {
     const Call call = caller.calls.front();
     caller.calls.pop_front();
-    co_await caller.kernel->begin();
+    co_await caller.kernel->begin(call.rooted ? std::nullopt : group.communicator->cores_of(call.contents.operation));
     co_await run(group, call);
     caller.kernel->end();
     end_collective(end, group, call);
@@ -44,7 +55,14 @@ Task GraphEngine::run(GroupOf& group, const Call& call) const {
                                            call.carries);
       break;
     case Operation::kAllToAll:
-      if (call.to.empty()) {
+      if (call.tokens) {
+        collectives::Tokens tokens = call.tokens->tokens;
+        if (call.tokens->combines) {
+          co_await communicator.combine(call.member, call.input, call.input + bytes, std::move(tokens), config_.type);
+        } else {
+          co_await communicator.dispatch(call.member, call.input, call.input + bytes, std::move(tokens));
+        }
+      } else if (call.to.empty()) {
         co_await communicator.all_to_all(call.member, call.input, call.input + bytes, bytes, call.carries);
       } else {
         // A temporary would be destroyed twice (GCC's bug 99576).
@@ -61,8 +79,12 @@ Task GraphEngine::run(GroupOf& group, const Call& call) const {
 void GraphEngine::end_collective(End& end, GroupOf& group, const Call& call) const {
   if (end.rank->store != nullptr) end.wrong += wrong(end, call);
   const std::string_view operation = call.rooted ? name_of(*call.rooted) : name_of(call.contents.operation);
-  const std::uint64_t bytes =
-      call.to.empty() ? call.contents.bytes : std::accumulate(call.to.begin(), call.to.end(), std::uint64_t{0});
+  const auto sum = [](const std::vector<std::uint64_t>& parts) {
+    return std::accumulate(parts.begin(), parts.end(), std::uint64_t{0});
+  };
+  const std::uint64_t bytes = call.tokens       ? sum(call.tokens->tokens.members)
+                              : call.to.empty() ? call.contents.bytes
+                                                : sum(call.to);
   end.tally.add({operation, call.contents.members, bytes}, end.rank->processor->now() - call.began);
   group.buffers->leave(call.number);
   end.events->signal(call.token);
@@ -71,6 +93,15 @@ void GraphEngine::end_collective(End& end, GroupOf& group, const Call& call) con
 /// Each part has the place of the largest, which all members know.
 void GraphEngine::set_parts(Call& call, const Node& node) {
   collectives::Reference& contents = call.contents;
+  if (const auto tokens = chakra::tokens_of(node, static_cast<std::size_t>(contents.members))) {
+    call.tokens = collectives::TokenReference{};
+    call.tokens->tokens.members.assign(tokens->members.begin(), tokens->members.end());
+    call.tokens->tokens.nodes.assign(tokens->nodes.begin(), tokens->nodes.end());
+    call.tokens->combines = tokens->combines;
+    call.tokens->type = contents.type;
+    contents.bytes = call.tokens->tokens.room();
+    return;
+  }
   const auto exchange = chakra::exchange_of(node, static_cast<std::size_t>(contents.members));
   if (!exchange) return;
   const std::uint64_t unit = size_of(contents.type);
@@ -100,6 +131,7 @@ collectives::Carries GraphEngine::carries_of(const Graph& graph, const Node& nod
 }
 
 void GraphEngine::fill(End& end, const Call& call) {
+  if (call.tokens) return call.tokens->fill(*end.rank->store, call.input, call.member);
   const bool from_root = call.rooted == Rooted::kBroadcast || call.rooted == Rooted::kScatter;
   if (from_root) return call.contents.fill_broadcast(*end.rank->store, call.input, call.member, call.root);
   call.contents.fill(*end.rank->store, call.input, call.member);
@@ -109,6 +141,7 @@ void GraphEngine::fill(End& end, const Call& call) {
 std::int64_t GraphEngine::wrong(const End& end, const Call& call) {
   const collectives::Reference& contents = call.contents;
   const memory::BackingStore& store = *end.rank->store;
+  if (call.tokens) return call.tokens->wrong(store, call.input + contents.bytes, call.member);
   if (call.rooted == Rooted::kBroadcast) {
     return contents.wrong_copy(store, call.input, {0, contents.bytes}, call.root);
   }

@@ -281,6 +281,11 @@ void GraphEngine::issue_collective(End& end, Graph& graph, const Node& node, con
          "is an AllToAll whose parts differ: expected workload.library communicators and a collectives.algorithm that "
          "can, such as nccl");
   }
+  if (call.tokens && !(has_communicator && group.communicator->can_dispatch())) {
+    fail(*graph.window, node,
+         "is a dispatch of tokens: expected workload.library communicators, collectives.algorithm deepep, and as many "
+         "neighbouring members of its group in each node");
+  }
   if (has_communicator) {
     Caller& caller = group.callers[static_cast<std::size_t>(call.member)];
     caller.calls.push_back(call);
@@ -345,19 +350,9 @@ GraphEngine::Call GraphEngine::call_of(const End& end, const Graph& graph, const
   const auto calls = end.calls.find(group.name);
   call.number = calls != end.calls.end() ? calls->second : 0;
   call.contents.seed = static_cast<std::uint64_t>(call.number);
+  if (call.tokens) call.tokens->seed = call.contents.seed;
   call.carries = carries_of(graph, node);
   return call;
-}
-
-bool GraphEngine::Begun::is(const Call& call) const {
-  return operation == call.contents.operation && bytes == call.contents.bytes && rooted == call.rooted &&
-         root == call.root;
-}
-
-std::string GraphEngine::Begun::text() const {
-  const std::string_view name = rooted ? name_of(*rooted) : name_of(operation);
-  return std::string(name) + " of " + std::to_string(bytes) + " bytes" +
-         (rooted ? " with member " + std::to_string(root) + " as root" : "");
 }
 
 const std::filesystem::path* GraphEngine::custom_of(const Node& node) const {

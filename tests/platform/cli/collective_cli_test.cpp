@@ -98,7 +98,8 @@ TEST_F(CliTest, BroadcastsGoDownTrees) {
   const Ran other = weft("collective ../small.json --op all_reduce --bytes 64KiB --algorithm k-nomial");
   EXPECT_EQ(other.code, 2);
   EXPECT_EQ(other.err,
-            "weft: --algorithm: expected one of ring, tree, nccl, hierarchical, in-network, multicast, dimensions for "
+            "weft: --algorithm: expected one of ring, tree, nccl, hierarchical, in-network, multicast, deepep, "
+            "dimensions for "
             "all_reduce, since k-nomial is a tree for broadcasts only, got \"k-nomial\"\n");
 }
 

@@ -347,7 +347,7 @@ TEST(HierarchicalErrors, ABroadcastNamesWhatHasOne) {
     FAIL() << "a hierarchical Broadcast";
   } catch (const ConfigError& error) {
     EXPECT_EQ(error.expected(),
-              "expected ring, tree, nccl, in-network, multicast or dimensions for broadcast, or a tree in "
+              "expected ring, tree, nccl, in-network, multicast, deepep or dimensions for broadcast, or a tree in "
               "collectives.broadcast.algorithm, got hierarchical");
   }
 }

@@ -216,9 +216,10 @@ TEST_F(OwnAlgorithm, RefusesWhatNobodyDoesForIt) {
   EXPECT_EQ(refusal(config, CollectiveOp::kGather),
             "collectives.algorithm: expected dimensions for gather, got my-allgather");
   // One that has all three of a training step has no rings beside it.
-  EXPECT_EQ(refusal(machine_of(4, 1, "my-rings"), CollectiveOp::kBroadcast),
-            "collectives.algorithm: expected ring, tree, nccl, in-network, multicast, dimensions, my-allgather, "
-            "my-all-to-all or my-pairs for broadcast, or a tree in collectives.broadcast.algorithm, got my-rings");
+  EXPECT_EQ(
+      refusal(machine_of(4, 1, "my-rings"), CollectiveOp::kBroadcast),
+      "collectives.algorithm: expected ring, tree, nccl, in-network, multicast, deepep, dimensions, my-allgather, "
+      "my-all-to-all or my-pairs for broadcast, or a tree in collectives.broadcast.algorithm, got my-rings");
 }
 
 TEST_F(OwnAlgorithm, MayHaveAnAllToAllAlone) {
@@ -251,7 +252,8 @@ TEST_F(OwnAlgorithm, MayNameAnotherForItsPlace) {
 
 TEST_F(OwnAlgorithm, HasANameOfItsOwn) {
   EXPECT_EQ(refusal(machine_of(4, 1, "my-algather"), CollectiveOp::kAllgather),
-            "collectives.algorithm: expected one of ring, tree, nccl, hierarchical, in-network, multicast, dimensions, "
+            "collectives.algorithm: expected one of ring, tree, nccl, hierarchical, in-network, multicast, deepep, "
+            "dimensions, "
             "my-allgather, my-all-to-all, my-rings, my-pairs, my-chain, got \"my-algather\"; did you mean "
             "\"my-allgather\"?");
   EXPECT_THROW(provide_my_allgather(), std::invalid_argument);

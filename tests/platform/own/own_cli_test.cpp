@@ -52,7 +52,7 @@ TEST_F(OwnCli, ItsFieldsAreCheckedLikeOthers) {
            test::BadInput{"an unknown name",
                           "collective ../small.json --op all_gather --set collectives.algorithm=my-algather",
                           {"weft: --set: collectives.algorithm: expected one of ring, tree, nccl, hierarchical, "
-                           "in-network, multicast, dimensions, my-allgather, got \"my-algather\"; did you mean "
+                           "in-network, multicast, deepep, dimensions, my-allgather, got \"my-algather\"; did you mean "
                            "\"my-allgather\"?"}},
            test::BadInput{"the same as an option",
                           "collective ../small.json --op all_gather --algorithm my-algather",
@@ -207,11 +207,12 @@ TEST_F(OwnCli, CompletesUnderItsOwnName) {
 TEST_F(OwnCli, DescribeListsThem) {
   const std::string page = weft("describe").out;
   for (const char* text :
-       {"| one of ring, tree, nccl, hierarchical, in-network, multicast, dimensions, my-allgather | `\"ring\"` |",
+       {"| one of ring, tree, nccl, hierarchical, in-network, multicast, deepep, dimensions, my-allgather | `\"ring\"` "
+        "|",
         "dimensions: an algorithm for each dimension; my-allgather: every member writes its block to all others |",
         "| `collectives.my_allgather.window` | integer | `4` | 1 to 1024 | Blocks that a member has on their way at a "
         "time |",
-        "| one of platform, ring, tree, nccl, hierarchical, in-network, multicast, dimensions, my-allgather |",
+        "| one of platform, ring, tree, nccl, hierarchical, in-network, multicast, deepep, dimensions, my-allgather |",
         "| one of sgd, dear, dasgd, coda, codasca, d, mpd, spd, dp, kaisa, my-local-sgd | `\"spd\"` |",
         "| `workload.my_local_sgd.interval` | integer | `4` | 1 to 1000 |",
         "## workload of kind `my-steps`\n\nSteps of a fixed time of computing and an AllReduce each.\n",

@@ -293,7 +293,8 @@ TEST_F(OwnSchedule, SumsByAllToAllsAreThoseOfAnAllReduce) {
     train(config);
     FAIL() << "was accepted";
   } catch (const ConfigError& error) {
-    EXPECT_EQ(std::string(error.what()), "workload.all_reduces: expected nccl or dimensions for an AllToAll, got ring");
+    EXPECT_EQ(std::string(error.what()),
+              "workload.all_reduces: expected nccl, deepep or dimensions for an AllToAll, got ring");
   }
 }
 

@@ -312,6 +312,32 @@ TEST_F(WorkloadCli, RefusesBadInput) {
   for (const BadInput& bad : cases) expect_refused(bad);
 }
 
+/// Tokens come to experts in other nodes, each memory as it must be, evenly or not; and fewer bytes cross the network.
+TEST_F(WorkloadCli, TokensCrossOnceForEachNode) {
+  const std::string machine =
+      "run dgx-h100 --set accelerators=8 --set per_node=4 --set workload.kind=transformer --set workload.layers=2 "
+      "--set workload.model=qwen3-30b-a3b --set workload.parallel=ep=8,dp=8 --set workload.sequence=64 "
+      "--set workload.library=communicators --set collectives.algorithm=deepep --set workload.reduce_type=fp32 "
+      "--set data=true --json ";
+  const Ran each = weft(machine + "--set collectives.algorithm=nccl");
+  ASSERT_EQ(each.code, 0) << each.err;
+  for (const char* load : {"balanced", "zipf"}) {
+    const Ran once = weft(machine + "--set workload.dispatcher=deepep --set workload.expert_load=" + std::string(load));
+    ASSERT_EQ(once.code, 0) << once.err;
+    const nlohmann::json result = nlohmann::json::parse(once.out);
+    EXPECT_EQ(result["wrong"], 0) << load;
+    EXPECT_GT(result["nodes_of_token"].get<double>(), 1.5);
+    EXPECT_LE(result["nodes_of_token"].get<double>(), 2);
+  }
+  const Ran refused = weft(machine + "--set collectives.algorithm=nccl --set workload.dispatcher=deepep");
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_NE(refused.err.find("workload.dispatcher: expected alltoall, or workload.library communicators and "
+                             "collectives.algorithm deepep, got workload.library communicators and "
+                             "collectives.algorithm nccl"),
+            std::string::npos)
+      << refused.err;
+}
+
 /// Uneven loads take longer, whose busiest rank the result tells; and what stages need is told before a run.
 TEST_F(WorkloadCli, ExpertsCostWhatTheirLoadIs) {
   const std::string machine =
@@ -362,7 +388,7 @@ TEST_F(WorkloadCli, OptimizersNameWhatTheyCannotDo) {
       {fsdp + "--set workload.optimizer=muon --set workload.muon.form=megatron",
        "workload.muon.form: expected dion or automatic where ranks have shards"},
       {fsdp + "--set workload.optimizer=muon --set collectives.algorithm=ring",
-       "collectives.algorithm: expected nccl or dimensions for an AllToAll, got ring"},
+       "collectives.algorithm: expected nccl, deepep or dimensions for an AllToAll, got ring"},
       {fsdp + "--set workload.optimizer=muon --set workload.muon.iterations=0", "workload.muon.iterations: expected"},
       {"run qwen3-30b-a3b-8xgb300-muon --set workload.muon.form=dion --set workload.distributed_optimizer=true",
        "workload.muon.form: expected megatron or automatic with workload.distributed_optimizer"}};
