@@ -66,7 +66,8 @@ Plan::Plan(const FabricConfig& config, int ends, const std::string& path, std::u
       routes_(topology_.routes(config.routing, seed)),
       checked_(check_deadlock(topology_, routes_, config, path)),
       faulty_links_(find_faulty_links(topology_, config, path)),
-      reroutings_(find_reroutings(topology_, config, faulty_links_, path, seed)) {
+      reroutings_(find_reroutings(topology_, config, faulty_links_, path, seed)),
+      plane_outages_(find_plane_outages(topology_, config, path)) {
   // A model that cannot change its routes waits for what is down.
   const std::string& model = config.switch_config.implementation.text();
   if (config.reroute_after == Time() && !switch_models().at(model, path + ".switch.implementation").reroutes)
