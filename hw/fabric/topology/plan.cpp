@@ -2,6 +2,7 @@
 #include "hw/fabric/topology/plan.h"
 
 #include <algorithm>
+#include <numeric>
 #include <tuple>
 
 #include "hw/core/number_text.h"
@@ -129,6 +130,9 @@ void Plan::check_passage() const {
   const std::string passes = to_text(config_.segment) + " and headers take ";
   const std::string limit = ", and a packet can hold " + to_text(kLongestPassage) + " at the most";
   const auto longest = static_cast<double>(kLongestPassage.count());
+  const bool misses_planes =
+      std::any_of(plane_outages_.begin(), plane_outages_.end(), [](const auto& outage) { return outage.has_value(); });
+  const int links = misses_planes ? std::accumulate(config_.planes.begin(), config_.planes.end(), 0) : 1;
   const auto check = [&](const Direction& direction, const LinkConfig& link, const std::string& where) {
     const Time time = transfer_time(Bytes(wire), link.rate);
     const std::string on_link = " to pass a link of " + where + " at " + to_text(link.rate);
@@ -137,6 +141,13 @@ void Plan::check_passage() const {
       throw ConfigError(
           path_ + (is_injection ? ".injection" : ".segment"),
           (is_injection ? "expected more: " : "expected less: ") + passes + to_text(time) + on_link + limit);
+    }
+    if (time * links > kLongestPassage) {
+      throw ConfigError(path_ + ".segment", "expected less: " + passes + to_text(time) + on_link + ", and " +
+                                                std::to_string(links) +
+                                                " times as long on one of its links, all that faults of planes may "
+                                                "leave" +
+                                                limit);
     }
     const auto found = slow.find(key_of(direction));
     if (found == slow.end()) return;

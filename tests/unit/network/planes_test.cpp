@@ -130,6 +130,17 @@ TEST(PlaneErrors, SayWhatWasExpected) {
   expect_refused(planes_with({also}), "scale_up.fabric.faults.0.links", "end1 is no link to a plane");
 }
 
+/// 1 MiB takes 262 us at 32 Gb/s, and on the last of 18 links longer than a packet can hold.
+TEST(PlaneErrors, ASegmentMustPassTheLastLinkInTime) {
+  FabricConfig config = planes_with({});
+  config.link.rate = 32_Gbps;
+  config.link.buffer = 4_MiB;
+  config.segment = 1_MiB;
+  EXPECT_NO_THROW({ const Plan plan(config, kEnds, "fabric"); });
+  config.faults = {down("plane3")};
+  expect_refused(config, "scale_up.fabric.segment", "18 times as long on one of its links");
+}
+
 TEST(PlaneErrors, TwoEndsNeedAPlaneInCommon) {
   FabricConfig config = planes_with({down("end0-plane0"), down("end2-plane1", 5_us)}, 1_us);
   config.planes = {1, 1};
