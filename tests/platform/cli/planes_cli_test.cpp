@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A sick plane of a scale-up domain, and domains of UALink and scale-up Ethernet, as a user meets them. Runs the binary.
+// A sick plane of a scale-up domain, and domains of UALink and scale-up Ethernet, as a user meets them. Runs the
+// binary.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -68,8 +69,8 @@ TEST_F(PlanesCli, WhatGoesDownInARunCostsTheReroutingAndThenItsShare) {
   const double after = before * kOneOf18;
   const double half = before / 2;
   const std::string at = std::to_string(static_cast<int>(half)) + "us";
-  const double taken = time("all_gather", "--set scale_up.fabric.reroute_after=50us " +
-                                              down("end1-plane3", R"(,"from":")" + at + R"(")"));
+  const double taken = time(
+      "all_gather", "--set scale_up.fabric.reroute_after=50us " + down("end1-plane3", R"(,"from":")" + at + R"(")"));
   EXPECT_NEAR(taken, (before + after) / 2 + 50, 0.01 * before);
   const Ran stuck = weft("collective ../domain.json --op all_gather --bytes 256MiB " +
                          down("end1-plane3", R"(,"from":")" + at + R"(")"));
@@ -79,8 +80,8 @@ TEST_F(PlanesCli, WhatGoesDownInARunCostsTheReroutingAndThenItsShare) {
 }
 
 TEST_F(PlanesCli, TheCriticalPathNamesWhatIsSick) {
-  ASSERT_EQ(weft("collective ../domain.json --op all_gather --bytes 256MiB --why --out out " + down("end1-plane3")).code,
-            0);
+  ASSERT_EQ(
+      weft("collective ../domain.json --op all_gather --bytes 256MiB --why --out out " + down("end1-plane3")).code, 0);
   std::string text = weft("why out").out;
   std::replace(text.begin(), text.end(), '\n', ' ');
   EXPECT_NE(text.find("The fault end1-plane3 left it 94.4 % of 900GB/s."), std::string::npos) << text;
