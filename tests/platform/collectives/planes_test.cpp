@@ -63,9 +63,12 @@ TEST(SickPlane, SlowsARingByItsShareWhetherItIsOneAcceleratorsOrAllOfThem) {
 }
 
 TEST(SickPlane, SlowsAnAllToAllByItsShare) {
-  const MachineConfig config = domain("nccl");
+  const MachineConfig config = domain("dimensions");
   const double before = time_of(config, CollectiveOp::kAllToAll);
-  EXPECT_NEAR(time_with(config, {down("end1-plane3")}, CollectiveOp::kAllToAll) / before, kOneOf18, 0.01);
+  // One that is slower than the others also holds up what stands behind its packets.
+  const double one = time_with(config, {down("end1-plane3")}, CollectiveOp::kAllToAll) / before;
+  EXPECT_GT(one, kOneOf18 - 0.005);
+  EXPECT_LT(one, kOneOf18 + 0.02);
   EXPECT_NEAR(time_with(config, {down("plane3")}, CollectiveOp::kAllToAll) / before, kOneOf18, 0.01);
 }
 
@@ -93,7 +96,7 @@ TEST(SickPlane, InARunCostsTheReroutingAndThenItsShare) {
 /// Real bytes come right where packets wait, and where they are spread over fewer planes.
 TEST(SickPlane, BringsTheRightBytes) {
   for (const auto& [algorithm, op] :
-       {std::pair("nccl", CollectiveOp::kAllToAll), std::pair("ring", CollectiveOp::kAllReduce),
+       {std::pair("dimensions", CollectiveOp::kAllToAll), std::pair("ring", CollectiveOp::kAllReduce),
         std::pair("in-network", CollectiveOp::kAllReduce)}) {
     MachineConfig config = domain(algorithm);
     config.data = true;
