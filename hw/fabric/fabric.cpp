@@ -60,6 +60,10 @@ Fabric::Fabric(sc_core::sc_module_name name, std::shared_ptr<const Plan> plan, D
         made(model.make({node.name, own, dispatcher, packets, plan_->routes()[i], links, stall, joined}),
              plan_->path() + ".switch.implementation", model.name));
   }
+  const auto& outages = plan_->plane_outages();
+  if (std::any_of(outages.begin(), outages.end(), [](const auto& each) { return each.has_value(); })) {
+    planes_ = std::make_unique<Planes>(config().planes, network.ends.size(), outages);
+  }
   for (std::size_t i = 0; i < switches_.size(); ++i) {
     for (std::size_t p = 0; p < network.switches[i].ports.size(); ++p) {
       const Topology::Neighbour& neighbour = network.switches[i].ports[p];
@@ -71,18 +75,51 @@ Fabric::Fabric(sc_core::sc_module_name name, std::shared_ptr<const Plan> plan, D
 
 Fabric::~Fabric() = default;
 
+/// Null if a network interface of the user's own has none.
+Transmitter* Fabric::transmitter(const Direction& direction) const {
+  const auto [sw, port] =
+      direction.from_end ? topology().ends[direction.index] : std::pair(direction.index, direction.port);
+  return direction.from_end ? switches_[sw]->sender(port) : &switches_[sw]->transmitter(port);
+}
+
+void Fabric::spread_over_planes() {
+  for (const auto& outage : plan_->plane_outages()) {
+    if (!outage.has_value() || !outage->gap.has_value()) continue;
+    for (const Direction& direction : outage->links.directions) {
+      if (Transmitter* link = transmitter(direction); link != nullptr) link->add_fault(*outage->gap);
+    }
+  }
+  for (std::size_t s = 0; s < switches_.size(); ++s) {
+    switches_[s]->spread_over(*planes_);
+    for (std::size_t p = 0; p < switches_[s]->radix(); ++p) switches_[s]->transmitter(p).spread_over(*planes_);
+  }
+  for (std::uint32_t e = 0; e < topology().ends.size(); ++e) {
+    if (Transmitter* link = transmitter({true, e, 0}); link != nullptr) link->spread_over(*planes_);
+  }
+}
+
+std::vector<std::string> Fabric::faults_of(const Transmitter& link) const {
+  std::vector<std::string> names = link.fault_names();
+  std::size_t number = 0;
+  for (const auto& outage : plan_->plane_outages()) {
+    if (!outage.has_value()) continue;
+    const std::size_t bit = std::min(number++, Planes::kCauses - 1);
+    const bool is_new = std::find(names.begin(), names.end(), outage->name) == names.end();
+    if ((link.planes_missed() >> bit & 1) != 0 && is_new) names.push_back(outage->name);
+  }
+  return names;
+}
+
 void Fabric::start_of_simulation() {
   for (std::size_t f = 0; f < config().faults.size(); ++f) {
     if (config().faults[f].rate < 1) {
       for (const auto& sw : switches_) sw->expect_slow_links();
     }
     for (const Direction& direction : plan_->faulty_links()[f]) {
-      const auto [sw, port] =
-          direction.from_end ? topology().ends[direction.index] : std::pair(direction.index, direction.port);
-      Transmitter* transmitter = direction.from_end ? switches_[sw]->sender(port) : &switches_[sw]->transmitter(port);
-      if (transmitter != nullptr) transmitter->add_fault(config().faults[f]);
+      if (Transmitter* link = transmitter(direction); link != nullptr) link->add_fault(config().faults[f]);
     }
   }
+  if (planes_ != nullptr) spread_over_planes();
   for (const Rerouting& rerouting : plan_->reroutings()) {
     for (std::size_t s = 0; s < switches_.size(); ++s) {
       switches_[s]->change_routes(rerouting.at, rerouting.routes[s]);
@@ -154,7 +191,9 @@ std::vector<std::string> Fabric::outages(bool gave_up) {
     const Fault& fault = config().faults[f];
     if (!listed[f]) continue;
     lines.push_back(name + ": " + fault.link + " is down " + span_of(fault));
-    is_avoided = is_avoided && fault.from == Time() && fault.end() == kNever && !plan_->reroutings().empty();
+    const bool is_of_plane = plan_->plane_outages()[f].has_value();
+    is_avoided =
+        is_avoided && fault.from == Time() && fault.end() == kNever && (is_of_plane || !plan_->reroutings().empty());
   }
   const std::vector<std::uint32_t> cut_off = plan_->cut_off(now);
   if (!cut_off.empty()) {

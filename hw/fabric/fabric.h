@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "hw/fabric/planes.h"
 #include "hw/fabric/switch/switch.h"
 #include "hw/fabric/topology/plan.h"
 #include "hw/fabric/topology/spanning_tree.h"
@@ -38,7 +39,7 @@ class Fabric final : public sc_core::sc_module {
   };
   /// Control path, as a subnet manager does it: joins `ends` by a spanning tree. Packets for Packet::kFirstGroup plus
   /// the number returned reach all of them but their sender. Nothing if the engine of a switch of the tree has no room
-  /// for it, or if an end is cut off.
+  /// for it, if an end is cut off, or if no plane is left that joins all of them.
   ///
   /// When routes change and avoid a link of the tree, the group gets another one, in multicast for those that can be
   /// reached; packets that are on their way then keep the old one, and those that it cannot carry any more are dropped,
@@ -62,6 +63,9 @@ class Fabric final : public sc_core::sc_module {
   [[nodiscard]] const Config& end_config(std::uint32_t end) const { return plan_->end_config(end); }
   [[nodiscard]] std::size_t switch_count() const { return switches_.size(); }
   AnySwitch& switch_at(std::size_t index) { return *switches_[index]; }
+
+  /// What slowed a link of it down: faults of its own, and outages of planes, by their names.
+  [[nodiscard]] std::vector<std::string> faults_of(const Transmitter& link) const;
 
   /// Draws the queues of its switches.
   void record(Probe& probe, const std::string& process) {
@@ -87,6 +91,8 @@ class Fabric final : public sc_core::sc_module {
 
  private:
   void start_of_simulation() override;
+  [[nodiscard]] Transmitter* transmitter(const Direction& direction) const;
+  void spread_over_planes();
 
   std::shared_ptr<const Plan> plan_;
   Dispatcher& dispatcher_;
@@ -111,6 +117,7 @@ class Fabric final : public sc_core::sc_module {
   /// What became of packets and of the trees of groups while something was down, or full.
   [[nodiscard]] std::vector<std::string> losses();
 
+  std::unique_ptr<Planes> planes_;  ///< null unless some are down at a time
   bool had_groups_ = false;
   GroupTrees group_trees_;
   std::map<std::uint32_t, GroupTree> trees_;  // by their numbers in switches

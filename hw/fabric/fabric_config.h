@@ -98,6 +98,7 @@ struct FabricConfig {
   Bytes mtu = Bytes(4096);
   Bytes segment = Bytes(4096);
   Bytes header = Bytes(66);
+  std::vector<int> planes;
   std::vector<Fault> faults;
   Time reroute_after;
 
@@ -138,6 +139,10 @@ struct FabricConfig {
     visit("segment", segment, "Payload that moves as one transaction: the MTU is packet-accurate, larger is faster",
           Range{64, 1 << 20});
     visit("header", header, "Header and trailer bytes of each packet on the wire", Range{0, 4096});
+    visit("planes", planes,
+          "Links of an end to each of the parallel networks that this one stands for, such as [1, 1, 1, 1] for four "
+          "switches; `link` is all of them together. Faults name planes; without faults they change nothing",
+          Range{1, 1024});
     visit("faults", faults, "Faults of links, with their times", Fault());
     visit("reroute_after", reroute_after,
           "Time that a link must be down before routes avoid it, and up before they use it again; 0: routes never "

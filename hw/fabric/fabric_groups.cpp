@@ -139,6 +139,7 @@ std::optional<std::uint32_t> Fabric::create_group(const std::vector<std::uint32_
   if (std::any_of(ends.begin(), ends.end(), is_cut_off)) return std::nullopt;
   std::uint32_t id = 0;
   while (id < group_trees_.size() && !group_trees_.of(id).empty()) ++id;
+  if (planes_ != nullptr && !planes_->set_group(id, ends, now)) return std::nullopt;
   const auto epochs = static_cast<std::uint32_t>(group_trees_.epochs());
   const std::size_t first = group_trees_.epoch(now);
   std::vector<std::uint32_t> numbers(first, GroupTrees::kNone);

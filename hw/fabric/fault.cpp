@@ -6,9 +6,26 @@
 
 namespace weft::fabric {
 
+Fault Fault::in_node(int number) const {
+  if (node < 0 || node == number) return *this;
+  Fault nothing;
+  nothing.link = link;
+  nothing.links = links;
+  nothing.node = node;
+  return nothing;
+}
+
 void LinkFaults::add(const Fault& fault) {
   faults_.push_back(fault);
   std::stable_sort(faults_.begin(), faults_.end(), [](const Fault& a, const Fault& b) { return a.from < b.from; });
+}
+
+std::vector<std::string> LinkFaults::names() const {
+  std::vector<std::string> names;
+  for (const Fault& fault : faults_) {
+    if (std::find(names.begin(), names.end(), fault.link) == names.end()) names.push_back(fault.link);
+  }
+  return names;
 }
 
 Time LinkFaults::up_at(Time at) const {
@@ -20,14 +37,34 @@ Time LinkFaults::up_at(Time at) const {
   return at;
 }
 
-bool LinkFaults::damages(Time at, std::int64_t wire_bytes) {
+/// Share of packets of this size that are not damaged.
+double LinkFaults::survives(Time at, std::int64_t wire_bytes) const {
   double survives = 1;
   for (const Fault& fault : faults_) {
     if (at < fault.from || at >= fault.end()) continue;
     survives *= 1 - fault.loss;
     if (fault.bit_errors > 0) survives *= std::exp(static_cast<double>(8 * wire_bytes) * std::log1p(-fault.bit_errors));
   }
+  return survives;
+}
+
+bool LinkFaults::damages(Time at, std::int64_t wire_bytes) {
+  const double survives = this->survives(at, wire_bytes);
   return survives < 1 && random_.share() >= survives;
+}
+
+std::int64_t LinkFaults::damaged_units(Time at, std::int64_t wire_bytes, std::int64_t unit) {
+  const double survives = this->survives(at, std::min(unit, wire_bytes));
+  if (survives >= 1) return 0;
+  // How many pass until the next one is damaged is drawn at once: there may be hundreds in a segment.
+  const auto units = static_cast<double>((wire_bytes + unit - 1) / unit);
+  std::int64_t damaged = 0;
+  double passed = 0;
+  while (true) {
+    passed += std::floor(std::log(1 - random_.share()) / std::log(survives));
+    if (!(passed < units)) return damaged;
+    ++damaged;
+  }
 }
 
 /// Of the rate, that a fault leaves while it lasts.

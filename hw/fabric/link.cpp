@@ -7,6 +7,7 @@
 #include "hw/core/cause/causes.h"
 #include "hw/core/waves.h"
 #include "hw/fabric/link_waves.h"
+#include "hw/fabric/planes.h"
 
 namespace weft::fabric {
 namespace {
@@ -41,7 +42,10 @@ Transmitter::Transmitter(Dispatcher& dispatcher, const LinkConfig& config, const
     extra().pause_response = config.pause_response;
   }
   if (stalls_) extra().stall = Stall(stall, name);
-  if (config.replay) extra().replay = true;
+  if (config.replay) {
+    extra().replay = true;
+    extra_->replay_unit = config.replay_unit.count();
+  }
   if (shares_) extra().shared = config.shared.count();
   if (dispatcher.causes() != nullptr) extra().place = dispatcher.causes()->place(name, propagation_);
 }
@@ -76,11 +80,24 @@ void Transmitter::record(Waves& waves, const std::string& scope) {
   records_ = true;
 }
 
-void Transmitter::add_fault(const Fault& fault) {
+LinkFaults& Transmitter::disturb() {
   std::unique_ptr<LinkFaults>& faults = extra().faults;
   if (faults == nullptr) faults = std::make_unique<LinkFaults>(random_);
-  faults->add(fault);
   disturbed_ = true;
+  return *faults;
+}
+
+void Transmitter::add_fault(const Fault& fault) {
+  disturb().add(fault);
+}
+
+void Transmitter::spread_over(const Planes& planes) {
+  disturb();
+  extra_->planes = &planes;
+}
+
+std::vector<std::string> Transmitter::fault_names() const {
+  return disturbed_ ? extra_->faults->names() : std::vector<std::string>();
 }
 
 Transmitter::Counters Transmitter::counters() const {
@@ -220,6 +237,8 @@ Time Transmitter::send(Packet& packet, Time ready) {
   Time length = byte_time_.next(packet.wire_bytes, rest_);
   if (stalls_) [[unlikely]]
     head += extra_->stall.next();
+  if (disturbed_) [[unlikely]]
+    spread(packet, head, length);
   // The last byte cannot leave before it came; a slower arrival delays the start, not the length.
   head = std::max(head, ready + Time(packet.tail_lag_ps) - length);
   if (disturbed_) [[unlikely]]
@@ -250,13 +269,30 @@ Time Transmitter::send(Packet& packet, Time ready) {
   return free_at_;
 }
 
+void Transmitter::spread(const Packet& packet, Time head, Time& length) {
+  Extra& more = *extra_;
+  if (more.planes == nullptr) return;
+  const Time undisturbed = length;
+  length = more.planes->stretched(packet, head, length);
+  if (length == undisturbed) return;
+  more.longer += length - undisturbed;
+  more.planes_missed |= more.planes->causes(packet, head);
+}
+
 Time Transmitter::send_disturbed(Packet& packet, Time head, Time& length) {
   // It was chosen while the link was up; one that goes down before it starts still carries it.
   Extra& more = *extra_;
   const Time undisturbed = length;
   length = more.faults->stretched(head, length);
   more.longer += length - undisturbed;
-  while (more.faults->damages(head, packet.wire_bytes)) {
+  if (more.replay && more.replay_unit > 0) {
+    const std::int64_t units = more.faults->damaged_units(head, packet.wire_bytes, more.replay_unit);
+    const Time unit(length.count() * std::min<std::int64_t>(more.replay_unit, packet.wire_bytes) / packet.wire_bytes);
+    head += (unit + 2 * propagation_) * units;
+    more.longer += unit * units;
+    more.events.replayed += units;
+  }
+  while (!(more.replay && more.replay_unit > 0) && more.faults->damages(head, packet.wire_bytes)) {
     if (!more.replay) {
       packet.flags |= Packet::kDamaged;
       ++more.events.damaged;

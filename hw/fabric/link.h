@@ -23,6 +23,7 @@ class Waves;
 namespace weft::fabric {
 
 class LinkWaves;
+class Planes;
 
 /// What keeps a sender from overrunning the receiver's buffer. `credits`: it knows the free space of each lane
 /// (InfiniBand Architecture volume 1, 7.9). `pfc`: the receiver tells it to pause a lane (IEEE 802.1Qbb). `lossy`:
@@ -62,6 +63,7 @@ struct LinkConfig {
   FlowControl flow_control = FlowControl::kCredits;
   Time pause_response;
   bool replay = false;
+  Bytes replay_unit;
   LinkPower power;
   Bytes most_held;  ///< of the buffer, by a packet (see Transmitter); 0: all that it has. Follows from the network
 
@@ -83,6 +85,9 @@ struct LinkConfig {
           Range{0, 1'000'000'000});
     visit("replay", replay,
           "The link sends a damaged packet again; false: the packet is lost, and the transport must recover it");
+    visit("replay_unit", replay_unit,
+          "replay: what carries a check of its own and is sent again, such as a flit; 0B: the packet (`segment`)",
+          Range{0, 65536});
     visit("power", power, "Power and energy");
   }
 };
@@ -104,7 +109,8 @@ struct LinkConfig {
 /// of one is carried to the next.
 ///
 /// With priority flow control there are no credits: a lane stops and goes on when the receiver says so. Faults damage
-/// packets, stop the link or slow it down (see Fault).
+/// packets, stop the link or slow it down (see Fault). A link that replays sends from the damaged packet, or flit, on
+/// again when its refusal has come back (go-back-N).
 ///
 /// What it leaves out: flow-control packets' own share of the wire (below 1 %).
 class alignas(64) Transmitter final : public Backward {
@@ -117,7 +123,7 @@ class alignas(64) Transmitter final : public Backward {
   /// Kept apart, since they are rare.
   struct Events {
     std::int64_t damaged = 0;   ///< packets that arrived so
-    std::int64_t replayed = 0;  ///< times that the link sent a packet again
+    std::int64_t replayed = 0;  ///< times that the link sent a packet, or from a flit on, again
     std::int64_t paused = 0;    ///< pauses that arrived
   };
 
@@ -157,6 +163,12 @@ class alignas(64) Transmitter final : public Backward {
 
   /// Lets `fault` happen to this direction. Before the run.
   void add_fault(const Fault& fault);
+  /// Packets take longer by what is down in the planes of its network, which outlive this. Before the run.
+  void spread_over(const Planes& planes);
+  /// The outages of planes that packets have been sent longer for, as Planes::causes has them.
+  [[nodiscard]] std::uint64_t planes_missed() const { return extra_ == nullptr ? 0 : extra_->planes_missed; }
+  /// What its faults are called.
+  [[nodiscard]] std::vector<std::string> fault_names() const;
   [[nodiscard]] bool down_at(Time at) const { return disturbed_ && extra_->faults->up_at(at) != at; }
 
   /// Sends a packet that has credit. Its first byte is ready at `ready`, its last byte `packet.tail_lag_ps` later; a
@@ -242,12 +254,15 @@ class alignas(64) Transmitter final : public Backward {
     CausePlace place = 0;
     Why holder;  ///< what whoever gave the latest credit back had it for
     Time held;   ///< and how long still
-    std::unique_ptr<LinkFaults> faults;
+    std::unique_ptr<LinkFaults> faults;  ///< of one that is disturbed
+    const Planes* planes = nullptr;
+    std::uint64_t planes_missed = 0;
     std::unique_ptr<LinkWaves> waves;
     Stall stall;
     Time pause_response;
     bool replay = false;
-    std::int64_t shared = 0;  ///< of the buffer, between all lanes
+    std::int64_t replay_unit = 0;  ///< 0: a packet
+    std::int64_t shared = 0;       ///< of the buffer, between all lanes
     Events events;
     Time late;    ///< of the latest packet's flight, beyond the propagation
     Time tail;    ///< when its last byte is there
@@ -267,6 +282,7 @@ class alignas(64) Transmitter final : public Backward {
     return other_lanes_ == nullptr ? 1 : lanes_;
   }
   Extra& extra();
+  LinkFaults& disturb();
   Time later_credit_at(int lane, std::int64_t wire_bytes, Time now);
   Time shared_credit_at(int lane, std::int64_t held, Time now);
   [[nodiscard]] bool another_borrows(const Lane& than) const {
@@ -287,6 +303,7 @@ class alignas(64) Transmitter final : public Backward {
     if (lane.available < bytes) shared_free_ += std::min(bytes, bytes - lane.available);
   }
   static Time pause_over(Rare& rare, Time now);
+  void spread(const Packet& packet, Time head, Time& length);
   Time send_disturbed(Packet& packet, Time head, Time& length);
   void wake(Time at);
 

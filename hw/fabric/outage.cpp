@@ -8,6 +8,7 @@
 #include <set>
 
 #include "hw/core/number_text.h"
+#include "hw/fabric/planes.h"
 #include "hw/fabric/topology/deadlock.h"
 
 namespace weft::fabric {
@@ -74,7 +75,7 @@ std::vector<Direction> between(const Topology& topology, const Place& from, cons
   return all;
 }
 
-std::string example_names(const Topology& topology) {
+std::string example_names(const Topology& topology, const FabricConfig& config) {
   std::size_t pairs = 0;
   std::string pair;
   for (std::uint32_t s = 0; s < topology.switches.size(); ++s) {
@@ -92,13 +93,18 @@ std::string example_names(const Topology& topology) {
                      std::to_string(topology.switches.size()) + " switches (" +
                      range(topology.switches.size(), topology.switches.front().name, topology.switches.back().name) +
                      ")";
+  if (const std::size_t planes = config.planes.size(); planes > 0) {
+    text += ", of " + std::to_string(planes) + " planes (" +
+            range(planes, "plane0", "plane" + std::to_string(planes - 1)) + "), of links to them (such as end0-plane0)";
+  }
   if (pairs > 0) text += " or of " + std::to_string(pairs) + " links between switches (such as " + pair + ")";
   return text;
 }
 
-/// Share of the largest packets that survive.
-double survival(const Fault& fault, const FabricConfig& config) {
-  const double bits = 8.0 * config.wire_bytes(static_cast<std::uint32_t>(config.segment.count()));
+/// Share of the largest packets, or of what a link sends again of them, that survive.
+double survival(const Fault& fault, const FabricConfig& config, Bytes unit) {
+  const std::int64_t largest = config.wire_bytes(static_cast<std::uint32_t>(config.segment.count()));
+  const double bits = 8.0 * static_cast<double>(unit > Bytes() ? std::min(unit.count(), largest) : largest);
   return (1 - fault.loss) * std::exp(bits * std::log1p(-fault.bit_errors));
 }
 
@@ -120,16 +126,6 @@ void check(const Fault& fault, const std::string& path) {
     throw ConfigError(path + ".until",
                       "expected a time after " + to_text(fault.from) + ", when it begins, got " + to_text(fault.until));
   }
-}
-
-/// When the subnet manager takes what this fault names out of service, and back; the same if never. Routes that never
-/// change lead round what is down all the time; who waits for what comes back gets there.
-std::pair<Time, Time> out_of_service(const Fault& fault, Time reroute_after) {
-  const bool always = fault.from == Time() && fault.end() == kNever;
-  if (!fault.down || (reroute_after == Time() && !always)) return {kNever, kNever};
-  if (fault.end() != kNever && fault.end() - fault.from <= reroute_after) return {kNever, kNever};
-  const Time from = fault.from == Time() ? Time() : fault.from + reroute_after;
-  return {from, fault.end() == kNever ? kNever : fault.end() + reroute_after};
 }
 
 /// The network without the links of the faults that `is_out` says.
@@ -156,6 +152,16 @@ bool is_whole(const Topology& topology) {
 }
 
 }  // namespace
+
+/// When the subnet manager takes what this fault names out of service, and back; the same if never. Routes that never
+/// change lead round what is down all the time; who waits for what comes back gets there.
+std::pair<Time, Time> out_of_service(const Fault& fault, Time reroute_after) {
+  const bool always = fault.from == Time() && fault.end() == kNever;
+  if (!fault.down || (reroute_after == Time() && !always)) return {kNever, kNever};
+  if (fault.end() != kNever && fault.end() - fault.from <= reroute_after) return {kNever, kNever};
+  const Time from = fault.from == Time() ? Time() : fault.from + reroute_after;
+  return {from, fault.end() == kNever ? kNever : fault.end() + reroute_after};
+}
 
 std::vector<Direction> find_links(const Topology& topology, const std::string& name) {
   std::vector<Direction> all;
@@ -184,17 +190,23 @@ FaultyLinks find_faulty_links(const Topology& topology, const FabricConfig& conf
     check(fault, here);
     all.push_back(find_links(topology, fault.link));
     if (all.back().empty()) {
-      throw ConfigError(here + ".link",
-                        "expected " + example_names(topology) + ", got \"" + fault.link + "\", which names no link");
+      if (find_plane_links(topology, config, fault.link).has_value()) continue;
+      throw ConfigError(here + ".link", "expected " + example_names(topology, config) + ", got \"" + fault.link +
+                                            "\", which names no link" +
+                                            (config.planes.empty() && fault.link.find("plane") != std::string::npos
+                                                 ? "; planes are those of " + path + ".planes"
+                                                 : ""));
     }
     constexpr double kLeast = 0.01;
-    const double survives = survival(fault, config);
-    if (survives >= kLeast || config.link.flow_control == FlowControl::kLossy) continue;
+    if (config.link.flow_control == FlowControl::kLossy) continue;
     for (const Direction& direction : all.back()) {
       const Direction port = direction.from_end ? opposite(topology, direction) : direction;
-      if (!topology.link_of(topology.switches[port.index].ports[port.port]).replay) continue;
-      throw ConfigError(here, "expected at least a hundredth of the largest packets to arrive undamaged, since " +
-                                  fault.link + " replays the others " +
+      const LinkConfig& link = topology.link_of(topology.switches[port.index].ports[port.port]);
+      const double survives = survival(fault, config, link.replay_unit);
+      if (!link.replay || survives >= kLeast) continue;
+      const std::string what = link.replay_unit > Bytes() ? to_text(link.replay_unit) : "the largest packets";
+      throw ConfigError(here, "expected at least a hundredth of " + what + " to arrive undamaged, since " + fault.link +
+                                  " replays the others " +
                                   (fault.until == Time() ? "for ever" : "until " + to_text(fault.until)) + "; got " +
                                   to_text(survives, 3));
     }
@@ -207,6 +219,7 @@ std::vector<Rerouting> find_reroutings(const Topology& topology, const FabricCon
   const auto times_of = [&](std::size_t f) { return out_of_service(config.faults[f], config.reroute_after); };
   std::set<Time> times;
   for (std::size_t f = 0; f < links.size(); ++f) {
+    if (links[f].empty()) continue;  // of a plane
     const auto [from, until] = times_of(f);
     if (from != kNever) times.insert(from);
     if (until != kNever) times.insert(until);

@@ -20,12 +20,15 @@ struct Direction {
   std::uint16_t port = 0;   ///< of that switch; 0 for an end
 };
 
+/// When routes leave out what this fault names, and use it again; kNever if they do not.
+std::pair<Time, Time> out_of_service(const Fault& fault, Time reroute_after);
+
 /// The directions that a Fault's `link` names; none if nothing is called so.
 std::vector<Direction> find_links(const Topology& topology, const std::string& name);
 
-/// Which links the faults of a configuration are for, in their order. Throws ConfigError below `path` for names that
-/// match nothing, for times and shares that make no sense, and for damage that a link which replays would never be done
-/// with.
+/// Which links the faults of a configuration are for, in their order; none for those of planes. Throws ConfigError
+/// below `path` for names that match nothing, for times and shares that make no sense, and for damage that a link which
+/// replays would never be done with.
 std::vector<std::vector<Direction>> find_faulty_links(const Topology& topology, const FabricConfig& config,
                                                       const std::string& path);
 

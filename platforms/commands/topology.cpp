@@ -93,26 +93,39 @@ ordered_json to_json(const Network& network) {
           {"deadlock_checked", network.plan->checked()},
           {"least_buffer_bytes", buffers_of(network).first.count()},
           {"most_buffer_bytes", buffers_of(network).second.count()},
+          {"planes", network.plan->config().planes},
           {"starved", starved_to_json(network)}};
+}
+
+/// "18: plane0 to plane17, with 1 link of an end each".
+std::string planes_text(const std::vector<int>& links) {
+  const auto [least, most] = std::minmax_element(links.begin(), links.end());
+  const std::string each = *least == *most ? std::to_string(*least) : fmt::format("{} to {}", *least, *most);
+  return fmt::format("{}: plane0 to plane{}, with {} link{} of an end each", links.size(), links.size() - 1, each,
+                     *most == 1 ? "" : "s");
 }
 
 std::string to_text(const Network& network) {
   const fabric::Measures& measures = network.measures;
-  return in_columns({{network.name, ""},
-                     {"  ends", std::to_string(measures.ends)},
-                     {"  switches", std::to_string(measures.switches)},
-                     {"  links between switches", std::to_string(measures.links)},
-                     {"  diameter", fmt::format("{} links, {} switches", measures.diameter,
-                                                measures.diameter == 0 ? 0 : measures.diameter - 1)},
-                     {"  average path",
-                      fmt::format("{:.2f} links{}", measures.average_hops, measures.all_pairs ? "" : ", of a sample")},
-                     {"  bisection bandwidth",
-                      short_number(static_cast<double>(measures.bisection.count()) * 1e-9) + " Gb/s each way"},
-                     {"  by", measures.bisection_by},
-                     {"  lanes", fmt::format("{}, of which {} needed", network.plan->config().link.lanes,
-                                             network.plan->topology().lanes_needed)},
-                     {"  input buffers", buffer_text(network)},
-                     {"  deadlock", deadlock_text(*network.plan)}});
+  std::vector<std::vector<std::string>> lines = {
+      {network.name, ""},
+      {"  ends", std::to_string(measures.ends)},
+      {"  switches", std::to_string(measures.switches)},
+      {"  links between switches", std::to_string(measures.links)},
+      {"  diameter",
+       fmt::format("{} links, {} switches", measures.diameter, measures.diameter == 0 ? 0 : measures.diameter - 1)},
+      {"  average path",
+       fmt::format("{:.2f} links{}", measures.average_hops, measures.all_pairs ? "" : ", of a sample")},
+      {"  bisection bandwidth",
+       short_number(static_cast<double>(measures.bisection.count()) * 1e-9) + " Gb/s each way"},
+      {"  by", measures.bisection_by},
+      {"  lanes",
+       fmt::format("{}, of which {} needed", network.plan->config().link.lanes, network.plan->topology().lanes_needed)},
+      {"  input buffers", buffer_text(network)},
+      {"  deadlock", deadlock_text(*network.plan)}};
+  const std::vector<int>& planes = network.plan->config().planes;
+  if (!planes.empty()) lines.push_back({"  planes", planes_text(planes)});
+  return in_columns(lines);
 }
 
 Network build(const std::string& name, const fabric::FabricConfig& config, int ends, std::int64_t seed) {
@@ -147,7 +160,9 @@ int run(const TopologyOptions& options) {
     const BuildingLine building(fmt::format("the networks of {}", what_is_built(machine)));
     networks.push_back(build("fabric", machine.fabric, machine.accelerators, machine.seed));
     if (machine.per_node > 1) {
-      networks.push_back(build("scale_up.fabric", machine.scale_up.fabric, machine.per_node, machine.seed));
+      fabric::FabricConfig node = machine.scale_up.fabric;
+      for (fabric::Fault& fault : node.faults) fault = fault.in_node(0);
+      networks.push_back(build("scale_up.fabric", node, machine.per_node, machine.seed));
     }
   });
   const fs::path out = options.out.empty() ? fs::path("out") / platform.name() : fs::path(options.out);

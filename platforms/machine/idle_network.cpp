@@ -88,15 +88,22 @@ void add_faults(IdleCollector& idle, const fabric::FabricConfig& network, const 
     damages = damages || fault.damages();
     goes_down = goes_down || fault.down;
   }
+  const bool names_plane = std::any_of(network.faults.begin(), network.faults.end(), [](const fabric::Fault& fault) {
+    return fault.link.find("plane") != std::string::npos;
+  });
+  idle.add(!network.planes.empty() && !names_plane, path + ".planes", "nothing of " + path + ".faults names a plane");
   idle.add(!goes_down, path + ".reroute_after", "no link of " + path + ".faults goes down");
+  idle.add(damages && !network.link.replay, path + ".link.replay_unit", path + ".link.replay is false");
   if (damages) return;
   const std::string why = "nothing of " + path + ".faults damages packets";
-  idle.add(true, path + ".link.replay", why);
+  for (const char* field : {".link.replay", ".link.replay_unit"}) idle.add(true, path + field, why);
   for (std::size_t i = 0; i < network.dimensions.size(); ++i) {
-    idle.add(true, path + ".dimensions." + std::to_string(i) + ".link.replay", why);
+    for (const char* field : {".link.replay", ".link.replay_unit"})
+      idle.add(true, path + ".dimensions." + std::to_string(i) + field, why);
   }
   for (std::size_t i = 0; i < network.edges.size(); ++i) {
-    idle.add(true, path + ".edges." + std::to_string(i) + ".link.replay", why);
+    for (const char* field : {".link.replay", ".link.replay_unit"})
+      idle.add(true, path + ".edges." + std::to_string(i) + field, why);
   }
 }
 

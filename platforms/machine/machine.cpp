@@ -2,6 +2,7 @@
 #include "platforms/machine/machine.h"
 
 #include <algorithm>
+#include <map>
 #include <random>
 #include <unordered_set>
 
@@ -120,16 +121,10 @@ Machine::Machine(const MachineConfig& config, std::optional<std::uint32_t> shuff
   for (OtherAccelerators& other : config_.others) settle(other.accelerator);
   const auto seed = static_cast<std::uint64_t>(config.seed);
   const auto network = std::make_shared<fabric::Plan>(config.fabric, config.accelerators, "fabric", seed);
-  std::shared_ptr<fabric::Plan> node;
-  if (has_ports()) {
-    node = std::make_shared<fabric::Plan>(config.scale_up.fabric, config.per_node, "scale_up.fabric", seed);
-  }
   check_interface(*network, config.nic, "nic");
-  if (node) check_interface(*node, config.scale_up.port, "scale_up.port");
   fit_interface(config_.nic, *network, nic::NicConfig::kLeastReadAhead);
-  if (node) fit_interface(config_.scale_up.port, *node, kLeastOfPort);
   network_plan_ = network;
-  node_plan_ = node;
+  if (has_ports()) plan_nodes(seed);
   dispatcher_ = std::make_unique<Dispatcher>("dispatcher");
   if (config.why) dispatcher_->keep_causes();
   std::vector<Step> all = steps();
@@ -137,10 +132,30 @@ Machine::Machine(const MachineConfig& config, std::optional<std::uint32_t> shuff
   for (const Step& build : all) build();
   ranks_.resize(memories_.size());
   for (std::size_t i = 0; i < ranks_.size(); ++i) bind_rank(i);
-  if (node_plan_ && config_.scale_up.port.posted) post_stores(ports_, *node_plan_);
+  if (has_ports() && config_.scale_up.port.posted) post_stores(ports_, *node_plans_.front());
 }
 
 Machine::~Machine() = default;
+
+/// Nodes in which the same faults happen share a plan.
+void Machine::plan_nodes(std::uint64_t seed) {
+  const fabric::FabricConfig& all = config_.scale_up.fabric;
+  std::map<int, std::shared_ptr<const fabric::Plan>> plans;
+  for (int n = 0; n < config_.accelerators / config_.per_node; ++n) {
+    const bool has_own =
+        std::any_of(all.faults.begin(), all.faults.end(), [n](const fabric::Fault& fault) { return fault.node == n; });
+    std::shared_ptr<const fabric::Plan>& shared = plans[has_own ? n : -1];
+    if (shared == nullptr) {
+      fabric::FabricConfig own = all;
+      for (fabric::Fault& fault : own.faults) fault = fault.in_node(n);
+      const auto plan = std::make_shared<fabric::Plan>(own, config_.per_node, "scale_up.fabric", seed);
+      check_interface(*plan, config_.scale_up.port, "scale_up.port");
+      fit_interface(config_.scale_up.port, *plan, kLeastOfPort);
+      shared = plan;
+    }
+    node_plans_.push_back(shared);
+  }
+}
 
 /// What is read ahead, where nobody has set it, and as its limit: what is held beyond it would stand before what other
 /// queue pairs send later. And what congestion control counts on.
@@ -165,7 +180,7 @@ std::vector<Machine::Step> Machine::steps() {
   if (has_ports()) nodes_.resize(accelerators / static_cast<std::size_t>(config_.per_node));
   for (std::size_t n = 0; n < nodes_.size(); ++n) {
     steps.emplace_back([this, n, stall] {
-      nodes_[n] = std::make_unique<fabric::Fabric>(("node" + std::to_string(n)).c_str(), node_plan_, *dispatcher_,
+      nodes_[n] = std::make_unique<fabric::Fabric>(("node" + std::to_string(n)).c_str(), node_plans_[n], *dispatcher_,
                                                    packets_, stall);
     });
   }
@@ -231,9 +246,9 @@ void Machine::add_rank(std::vector<Step>& steps, std::size_t i) {
   steps.emplace_back([this, i, local, number, data, stall] {
     const nic::NicConfig& port = config_.scale_up.port;
     const nic::NicModel& model = nic::model_of(port);
-    ports_[i] = made(
-        model.make({"port" + number, port, node_plan_->end_config(local), local, *dispatcher_, packets_, data, stall}),
-        "scale_up.port.implementation", model.name);
+    ports_[i] = made(model.make({"port" + number, port, node_plans_.front()->end_config(local), local, *dispatcher_,
+                                 packets_, data, stall}),
+                     "scale_up.port.implementation", model.name);
   });
 }
 
@@ -418,7 +433,7 @@ void Machine::run() {
   }
   if (causes.empty()) {
     check_answered(nics_, *network_plan_, "nic");
-    if (node_plan_) check_answered(ports_, *node_plan_, "scale_up.port");
+    if (has_ports()) check_answered(ports_, *node_plans_.front(), "scale_up.port");
   }
   const std::unordered_set<std::string> failed(failures.begin(), failures.end());
   std::erase_if(lines, [&](const std::string& line) { return failed.contains(line); });
@@ -453,12 +468,12 @@ std::vector<std::string> Machine::warnings() const {
     append(lines, describe_short_reorder(config, plan, dropped, path));
   };
   describe(nics_, config_.nic, *network_plan_, "nic");
-  if (node_plan_) describe(ports_, config_.scale_up.port, *node_plan_, "scale_up.port");
+  if (has_ports()) describe(ports_, config_.scale_up.port, *node_plans_.front(), "scale_up.port");
   return lines;
 }
 
 std::vector<std::string> Machine::ring_warnings() const {
-  return describe_starved_rings(config_, *network_plan_, node_plan_.get(), RingUse{});
+  return describe_starved_rings(config_, *network_plan_, has_ports() ? node_plans_.front().get() : nullptr, RingUse{});
 }
 
 std::int64_t Machine::hops() {

@@ -203,6 +203,7 @@ class Machine {
   [[nodiscard]] std::vector<Step> steps();
   void fit_interface(nic::NicConfig& interface, fabric::Plan& plan, Bytes least) const;
   void add_rank(std::vector<Step>& steps, std::size_t index);
+  void plan_nodes(std::uint64_t seed);
   std::unique_ptr<memory::Memory> make_memory(std::size_t index);
   void bind_rank(std::size_t index);
   void use_phases(std::size_t index);
@@ -213,7 +214,7 @@ class Machine {
   PacketPool packets_;
   std::unique_ptr<Dispatcher> dispatcher_;
   std::shared_ptr<const fabric::Plan> network_plan_;
-  std::shared_ptr<const fabric::Plan> node_plan_;  // of all nodes; null where a node has one accelerator
+  std::vector<std::shared_ptr<const fabric::Plan>> node_plans_;  ///< of each node; empty if it has one accelerator
   std::unique_ptr<fabric::Fabric> network_;
   std::vector<std::unique_ptr<fabric::Fabric>> nodes_;
   std::vector<std::shared_ptr<const memory::StreamModel>>

@@ -227,6 +227,22 @@ void check_others(const MachineConfig& config) {
   }
 }
 
+/// Only networks within nodes are of one node.
+void check_fault_nodes(const MachineConfig& config) {
+  const int nodes = config.accelerators / config.per_node;
+  const auto check = [](const std::vector<fabric::Fault>& faults, const std::string& path, int least_too_many,
+                        const std::string& expected) {
+    for (std::size_t f = 0; f < faults.size(); ++f) {
+      if (faults[f].node < least_too_many) continue;
+      throw ConfigError(path + ".faults." + std::to_string(f) + ".node",
+                        expected + ", got " + std::to_string(faults[f].node));
+    }
+  };
+  check(config.fabric.faults, "fabric", 0, "expected -1, since this network joins all nodes");
+  check(config.scale_up.fabric.faults, "scale_up.fabric", nodes,
+        "expected a node from 0 to " + std::to_string(nodes - 1) + ", or -1 for all");
+}
+
 }  // namespace
 
 void check_machine(const MachineConfig& config) {
@@ -237,6 +253,7 @@ void check_machine(const MachineConfig& config) {
   if (config.firmware.cores < 1) throw ConfigError("firmware.cores", "expected at least 1, got 0");
   check_shares(config.accelerator, "accelerator");
   check_others(config);
+  check_fault_nodes(config);
   check_polling(config);
   config.remote_memory.check("remote_memory");
   if (const int half = config.collectives.slots / 2; config.collectives.slice > half) {

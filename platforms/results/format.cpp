@@ -60,6 +60,14 @@ std::string and_list(const std::vector<std::string>& words) {
   return text;
 }
 
+std::string few(const std::vector<std::string>& words) {
+  constexpr std::size_t kMost = 4;
+  std::vector<std::string> shown(words.begin(),
+                                 words.begin() + static_cast<std::ptrdiff_t>(std::min(words.size(), kMost)));
+  if (words.size() > kMost) shown.push_back(std::to_string(words.size() - kMost) + " others");
+  return and_list(shown);
+}
+
 std::string short_number(double value) {
   if (value != 0 && std::abs(value) < 0.01) return fmt::format("{:.2e}", value);
   return fmt::format("{:.{}f}", value, std::abs(value) < 10 ? 3 : std::abs(value) < 1000 ? 2 : 0);

@@ -20,6 +20,8 @@ std::string wrapped(const std::string& text, std::size_t indent);
 
 /// "a", "a and b", "a, b and c"
 std::string and_list(const std::vector<std::string>& words);
+/// "a, b, c, d and 5 others"
+std::string few(const std::vector<std::string>& words);
 
 /// Three significant decimals, for people.
 std::string short_number(double value);

@@ -27,6 +27,7 @@ struct LinkBaseline {
     std::int64_t damaged = 0;
     std::int64_t replayed = 0;
     std::int64_t paused = 0;
+    std::vector<std::string> faults;
     Time blocked;  ///< had packets and no credit, or was paused or down
 
     /// `most_queued` stays.
@@ -97,6 +98,7 @@ void visit_links(fabric::Fabric& fabric, const std::string& name, const std::str
     Link link = link_of(interface_name + " out", interface->transmitter());
     const auto [sw, port] = topology.ends[e];
     link.dropped = fabric.switch_at(sw).port_counters(port).dropped;
+    link.faults = fabric.faults_of(*link.transmitter);
     take(&Network::from_ends, std::move(link));
   }
   for (std::size_t s = 0; s < fabric.switch_count(); ++s) {
@@ -108,6 +110,7 @@ void visit_links(fabric::Fabric& fabric, const std::string& name, const std::str
       const std::string other =
           neighbour.is_end ? end + std::to_string(neighbour.index) : topology.switches[neighbour.index].name;
       Link link = link_of(fmt::format("{}.{}.port{} to {}", name, node.name, p, other), sw.transmitter(p));
+      link.faults = fabric.faults_of(*link.transmitter);
       link.most_queued = counters.most_queued;
       link.marked = counters.marked;
       link.trimmed = counters.trimmed;
@@ -289,7 +292,7 @@ std::map<Causes::Place, NamedLink> links_by_place(Machine& machine, Time span, c
       for (const Link& link : links) {
         const std::int64_t lost = std::max<std::int64_t>(link.damaged - link.replayed, 0) + link.dropped;
         places[link.transmitter->place()] = {link.name,        network.name, joins, link.transmitter,
-                                             link.utilisation, link.packets, lost};
+                                             link.utilisation, link.packets, lost,  link.faults};
       }
     };
     take(network.from_ends, "from ends");

@@ -5,6 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "hw/core/cause/causes.h"
 #include "platforms/machine/machine.h"
@@ -40,7 +41,8 @@ struct NamedLink {
   const fabric::Transmitter* transmitter = nullptr;
   double utilisation = 0;
   std::int64_t packets = 0;
-  std::int64_t lost = 0;  ///< of these: damaged and not sent again by the link, or dropped where they arrived
+  std::int64_t lost = 0;            ///< of these: damaged and not sent again by the link, or dropped where they arrived
+  std::vector<std::string> faults;  ///< that happened to it, or slowed it down, as the platform names them
 };
 /// Every link by its place in the critical path, which is kept.
 [[nodiscard]] std::map<Causes::Place, NamedLink> links_by_place(Machine& machine, Time span,

@@ -17,6 +17,8 @@ class Waves;
 
 namespace weft::fabric {
 
+class Planes;
+
 /// The part of a switch that adds packets up instead of passing them on: in-network reduction as SHARP does it (Graham
 /// et al., COM-HPC 2016, and ISC 2020 for streaming) and NVLink SHARP.
 ///
@@ -150,6 +152,10 @@ class ReductionEngine {
 
   /// An operand whose first byte came at `now`. From here on the packet is the engine's.
   virtual Outcome take(std::uint32_t group, std::uint16_t port, Packet& packet, Time now) = 0;
+
+  /// It stands for the adders of all planes of its network, of which some may be down: a ReductionModel takes longer
+  /// then, by as much as links do. Before the run; they outlive it.
+  virtual void spread_over(const Planes& /*planes*/) {}
 
   /// A sum that it gave has left the switch, with its last copy. `bytes` are those of its payload.
   virtual void left(std::uint32_t /*bytes*/, Time /*gone*/) {}

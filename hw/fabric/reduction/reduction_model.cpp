@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cassert>
 
+#include "hw/fabric/planes.h"
 #include "hw/fabric/reduction/reduction_waves.h"
 
 namespace weft::fabric {
@@ -36,7 +37,10 @@ ReductionEngine::Outcome ReductionModel::take(std::uint32_t group, std::uint16_t
   const auto type = static_cast<ElementType>(packet.queue_pair);
   Time& free = adder_free_[port];
   const Time start = std::max(now, free);
-  free = start + (tree.streaming ? cost(type) : low_latency_cost_)(packet.payload_bytes);
+  Time length = (tree.streaming ? cost(type) : low_latency_cost_)(packet.payload_bytes);
+  if (planes_ != nullptr) [[unlikely]]
+    length = planes_->stretched(packet, start, length);
+  free = start + length;
   const Time whole = std::max(free, now + Time(packet.tail_lag_ps));
 
   if (waves_ != nullptr) [[unlikely]] {

@@ -21,6 +21,7 @@ class ReductionModel final : public ReductionEngine {
   ~ReductionModel() override;
 
   Outcome take(std::uint32_t group, std::uint16_t port, Packet& packet, Time now) override;
+  void spread_over(const Planes& planes) override { planes_ = &planes; }
   /// What pins would show: see ReductionWaves.
   void record(Waves& waves, const std::string& scope) override;
   [[nodiscard]] std::size_t open_chunks() const override { return chunks_.size(); }
@@ -40,7 +41,8 @@ class ReductionModel final : public ReductionEngine {
   std::vector<ByteTime> costs_;  ///< of an operand byte, by ElementType
   ByteTime low_latency_cost_;
   std::unordered_map<std::uint64_t, Chunk> chunks_;
-  std::vector<Time> adder_free_;  ///< by port
+  std::vector<Time> adder_free_;    ///< by port
+  const Planes* planes_ = nullptr;  ///< null unless some are down
   std::unique_ptr<ReductionWaves> waves_;
 };
 

@@ -20,6 +20,8 @@
 
 namespace weft::fabric {
 
+class Planes;
+
 /// A model of the switch by its name, which is one of switch_models() (switch_model.h).
 struct SwitchModel;
 [[nodiscard]] const Names& registered(const SwitchModel* kind);
@@ -102,6 +104,8 @@ class AnySwitch : public sc_core::sc_module {
   virtual void change_routes(Time /*at*/, const Routes& /*routes*/) {}
   /// Likewise: groups change trees in the run, by this, which outlives the switch. Before the run.
   virtual void change_trees(const GroupTrees& /*trees*/) {}
+  /// Some planes of its network will be down. Its transmitters are told by themselves. Before the run.
+  virtual void spread_over(const Planes& /*planes*/) {}
   /// Some of its links will be slower than they are meant to be. Before the run.
   virtual void expect_slow_links() {}
 

@@ -162,6 +162,9 @@ class Switch final : public AnySwitch, public EventTarget {
   /// What waits for an output that is down then is routed again (switch_routes.cpp).
   void change_routes(Time at, const Routes& routes) override;
   void expect_slow_links() override { rates_differ_ = true; }
+  void spread_over(const Planes& planes) override {
+    if (engine_ != nullptr) engine_->spread_over(planes);
+  }
   [[nodiscard]] Transmitter* sender(std::size_t port) const override { return inputs_[port].sender(); }
   [[nodiscard]] const ReductionEngine* engine() const override { return engine_.get(); }
 

@@ -2,6 +2,7 @@
 #include "hw/fabric/topology/plan.h"
 
 #include <algorithm>
+#include <numeric>
 #include <tuple>
 
 #include "hw/core/number_text.h"
@@ -66,7 +67,8 @@ Plan::Plan(const FabricConfig& config, int ends, const std::string& path, std::u
       routes_(topology_.routes(config.routing, seed)),
       checked_(check_deadlock(topology_, routes_, config, path)),
       faulty_links_(find_faulty_links(topology_, config, path)),
-      reroutings_(find_reroutings(topology_, config, faulty_links_, path, seed)) {
+      reroutings_(find_reroutings(topology_, config, faulty_links_, path, seed)),
+      plane_outages_(find_plane_outages(topology_, config, path)) {
   // A model that cannot change its routes waits for what is down.
   const std::string& model = config.switch_config.implementation.text();
   if (config.reroute_after == Time() && !switch_models().at(model, path + ".switch.implementation").reroutes)
@@ -128,6 +130,9 @@ void Plan::check_passage() const {
   const std::string passes = to_text(config_.segment) + " and headers take ";
   const std::string limit = ", and a packet can hold " + to_text(kLongestPassage) + " at the most";
   const auto longest = static_cast<double>(kLongestPassage.count());
+  const bool misses_planes =
+      std::any_of(plane_outages_.begin(), plane_outages_.end(), [](const auto& outage) { return outage.has_value(); });
+  const int links = misses_planes ? std::accumulate(config_.planes.begin(), config_.planes.end(), 0) : 1;
   const auto check = [&](const Direction& direction, const LinkConfig& link, const std::string& where) {
     const Time time = transfer_time(Bytes(wire), link.rate);
     const std::string on_link = " to pass a link of " + where + " at " + to_text(link.rate);
@@ -136,6 +141,13 @@ void Plan::check_passage() const {
       throw ConfigError(
           path_ + (is_injection ? ".injection" : ".segment"),
           (is_injection ? "expected more: " : "expected less: ") + passes + to_text(time) + on_link + limit);
+    }
+    if (time * links > kLongestPassage) {
+      throw ConfigError(path_ + ".segment", "expected less: " + passes + to_text(time) + on_link + ", and " +
+                                                std::to_string(links) +
+                                                " times as long on one of its links, all that faults of planes may "
+                                                "leave" +
+                                                limit);
     }
     const auto found = slow.find(key_of(direction));
     if (found == slow.end()) return;

@@ -3,11 +3,13 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "hw/fabric/fabric_config.h"
 #include "hw/fabric/outage.h"
+#include "hw/fabric/planes.h"
 #include "hw/fabric/topology/routing.h"
 #include "hw/fabric/topology/topology.h"
 
@@ -34,6 +36,8 @@ class Plan {
   [[nodiscard]] const std::vector<Rerouting>& reroutings() const { return reroutings_; }
   /// What each of the configured faults is for.
   [[nodiscard]] const std::vector<std::vector<Direction>>& faulty_links() const { return faulty_links_; }
+  /// Of the same faults, what those of planes take out of service.
+  [[nodiscard]] const std::vector<std::optional<PlaneOutage>>& plane_outages() const { return plane_outages_; }
   /// Where the configuration stands in the platform.
   [[nodiscard]] const std::string& path() const { return path_; }
   /// The first fault that damages packets which their link does not send again; -1 if there is none.
@@ -70,6 +74,7 @@ class Plan {
   bool checked_;
   std::vector<std::vector<Direction>> faulty_links_;
   std::vector<Rerouting> reroutings_;
+  std::vector<std::optional<PlaneOutage>> plane_outages_;
 };
 
 }  // namespace weft::fabric

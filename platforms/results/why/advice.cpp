@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <vector>
 
 #include "platforms/results/format.h"
@@ -14,6 +15,21 @@
 namespace weft::platforms {
 
 using nlohmann::ordered_json;
+
+namespace {
+
+/// Of all links on the path that had less than their rate.
+std::set<std::string> faults_of(const ordered_json& why) {
+  std::set<std::string> names;
+  const ordered_json links = why.value("links", ordered_json::object());
+  for (const auto& [name, link] : links.items()) {
+    if (link.value("had", 1.0) >= 1) continue;
+    for (const std::string& fault : link.value("faults", std::vector<std::string>())) names.insert(fault);
+  }
+  return names;
+}
+
+}  // namespace
 
 ordered_json advice(const ordered_json& why, const ordered_json& all_values) {
   const ordered_json values = followed(why, all_values);
@@ -36,7 +52,10 @@ ordered_json advice(const ordered_json& why, const ordered_json& all_values) {
                    [](const ordered_json& a, const ordered_json& b) { return a["twice_ps"] < b["twice_ps"]; });
   const Foretold repaired = what_if.repaired();
   ordered_json json = {{"before_ps", repaired.before_ps}, {"resources", rows}};
-  if (repaired.ps() < repaired.before_ps) json["repaired_ps"] = repaired.ps();
+  if (repaired.ps() < repaired.before_ps) {
+    json["repaired_ps"] = repaired.ps();
+    json["faults"] = faults_of(why);
+  }
   return json;
 }
 
@@ -55,7 +74,9 @@ std::string advice_text(const ordered_json& advice, std::size_t most) {
   }
   std::string text = lines.size() == 1 ? "" : in_columns(lines, 3);
   if (advice.contains("repaired_ps")) {
-    text += fmt::format("Links without their faults would save {:.1f} % (estimate).\n", gain(advice["repaired_ps"]));
+    const auto faults = advice.value("faults", std::vector<std::string>());
+    text += fmt::format("Links without their faults would save {:.1f} % (estimate){}{}.\n", gain(advice["repaired_ps"]),
+                        faults.empty() ? "" : ": ", few(faults));
   }
   return text;
 }

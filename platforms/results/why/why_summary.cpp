@@ -74,6 +74,7 @@ class Names {
                          {"joins", link.joins},
                          {"rate", to_text(link.transmitter->rate())},
                          {"had", link.transmitter->rate_had()},
+                         {"faults", link.faults},
                          {"propagation", to_text(link.transmitter->propagation())},
                          {"buffer", to_text(Bytes(static_cast<std::uint64_t>(link.transmitter->buffer())))},
                          {"fills", fills(*link.transmitter)},

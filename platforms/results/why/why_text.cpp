@@ -142,6 +142,13 @@ std::string rate_text(const ordered_json& link) {
   return had > 0.999 ? rate : fmt::format("{:.3g} % of {}", 100 * had, rate);
 }
 
+/// "The fault end5-plane3": of a link that had less than its rate.
+std::string faults_text(const ordered_json& link) {
+  const auto names = link.value("faults", std::vector<std::string>());
+  if (names.empty()) return "A fault";
+  return (names.size() == 1 ? "The fault " : "The faults ") + few(names);
+}
+
 /// How busy the link is that is first, beside those that join what it joins: whether it is one link, or all of them.
 std::string compared_text(const ordered_json& link) {
   const ordered_json& alike = link["alike"];
@@ -325,7 +332,8 @@ std::string why_text(const ordered_json& why, const ordered_json& all_values, Wh
       if (const ordered_json& all = member_of(why, "links"); all.contains(busiest)) {
         const ordered_json& link = all[busiest];
         words += compared_text(link);
-        if (rate_text(link) != link["rate"]) words += fmt::format(" A fault left it {}.", rate_text(link));
+        if (rate_text(link) != link["rate"])
+          words += fmt::format(" {} left it {}.", faults_text(link), rate_text(link));
         if (link.value("fills", 1.0) < 0.9) {
           words +=
               fmt::format(" The buffer behind it, {}, lets through {:.0f} % of the rate at most, with a flight of {}.",
