@@ -181,6 +181,24 @@ std::string_view Communicator::algorithm_of_barrier() const {
   return algorithm_of(Operation::kAllReduce, 4 * ranks_.size());
 }
 
+int Communicator::kernel_cores(int member, Operation what, std::uint64_t bytes, Carries carries, bool of_equal_parts) {
+  const Rank& rank = *ranks_[static_cast<std::size_t>(member)];
+  if (!rank.staged || algorithm_.on_host) return 0;
+  const Doer* doer = doer_of(what);
+  if (doer == nullptr || compressed(what, carries, bytes) != nullptr) return rank.copy_engines;
+  return std::min(rank.copy_engines, doer->group->kernel_cores(what, of_equal_parts));
+}
+
+int Communicator::kernel_cores(int member, Rooted what) const {
+  const Rank& rank = *ranks_[static_cast<std::size_t>(member)];
+  const bool by_tree = what == Rooted::kBroadcast && broadcast_ != nullptr;
+  if (!rank.staged || algorithm_.on_host || by_tree) return 0;
+  const Doer* doer = doer_of(what);
+  if (doer == nullptr) return rank.copy_engines;
+  // Rings, or copies from one to the others by kernels.
+  return std::min(rank.copy_engines, doer->group->kernel_cores(Operation::kAllReduce, true));
+}
+
 Group& Communicator::begin(const Doer& doer) {
   std::vector<std::string_view>& algorithms = ranks_.front()->algorithms;
   const std::string_view name = doer.algorithm->name;

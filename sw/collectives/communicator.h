@@ -105,6 +105,12 @@ class Communicator {
   [[nodiscard]] bool has(Rooted what) const {
     return (what == Rooted::kBroadcast && broadcast_ != nullptr) || doer_of(what) != nullptr;
   }
+  /// SMs that the kernel of such a collective keeps on `member` while it runs: none where the host, interfaces or DMA
+  /// engines do the work, or where collectives are no kernels (`accelerator.shared_cores`). Of an AllToAll, also
+  /// whether its parts are equal.
+  [[nodiscard]] int kernel_cores(int member, dimensions::Operation what, std::uint64_t bytes, Carries carries = {},
+                                 bool of_equal_parts = true);
+  [[nodiscard]] int kernel_cores(int member, Rooted what) const;
   /// Copies `buffer` from member `root` to all.
   firmware::Task broadcast(int member, int root, std::uint64_t buffer, std::uint64_t bytes);
   /// See Group::rooted().
