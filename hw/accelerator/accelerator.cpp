@@ -42,10 +42,11 @@ Accelerator::Accelerator(sc_core::sc_module_name name, const Config& config, Dis
       compute_master_(compute, dispatcher, *this, kComputeMemory),
       copy_master_(copy, dispatcher, *this, kCopyMemory),
       copy_time_(config.copy_rate),
+      dma_time_(config.dma.local_rate),
       streams_(static_cast<std::size_t>(config.streams)),
       pace_(draw_pace(config.speed_spread, stall.seed, this->name())),
       free_cores_(config.compute.sms),
-      engines_(static_cast<std::size_t>(config.copy_engines)) {
+      engines_(static_cast<std::size_t>(config.copy_engines + config.dma.engines)) {
   dispatcher.attach(*this, this->name());
   register_file_.add_window(kCommandWindow, 1, 1, sizeof(Command), sizeof(Command),
                             [this](std::uint64_t /*address*/, const void* source, std::uint32_t bytes, Time at) {
@@ -70,6 +71,7 @@ bool Accelerator::write_command(const void* data, std::uint32_t bytes, Time at) 
   std::memcpy(static_cast<void*>(&command), data, bytes);
   if (command.stream != Command::kImmediate && command.stream >= streams_.size()) return false;
   if (command.engine >= engines_.size()) return false;
+  if (command.operation == Operation::kReduce && is_dma(command)) return false;
   if (command.cores > config_.compute.sms) return false;
   if (starts_ahead(command, at)) {
     queue_copy(at, command);
@@ -336,8 +338,8 @@ Time Accelerator::slice_length(const Running& kernel, std::int64_t slice) const 
   if (pace_ != kEvenPace) length = Time(scaled(length.count(), pace_, kEvenPace));
   if (!config_.shared_cores) return length;
   const std::int64_t sms = config_.compute.sms;
-  const std::int64_t working =
-      std::count_if(engines_.begin(), engines_.end(), [this](const Engine& engine) { return works(engine); });
+  const std::int64_t working = std::count_if(engines_.begin(), engines_.begin() + config_.copy_engines,
+                                             [this](const Engine& engine) { return works(engine); });
   // What is kept costs a persistent kernel late blocks, and the others nothing.
   const std::int64_t taken = kernel.blocks > 0 && kept_cores_ > 0 ? 0 : std::max(working, kept_cores_);
   const std::int64_t left = std::max<std::int64_t>(1, sms - taken);

@@ -48,6 +48,10 @@ constexpr std::int64_t kEvenPace = 1'000'000;
 /// time (pytorch issue 143988, of FSDP on H100; NVIDIA's developer forum, topic 337991). A collective's kernel in turn
 /// waits for SMs that such a kernel's first blocks have.
 ///
+/// A DMA engine (`dma`) copies beside the cores and takes none of them: it is numbered behind the copy engines, adds
+/// nothing, and has a start and a rate of its own. What it copies to other accelerators goes through the interface to
+/// them; firmware has it wait for `start` before each of these copies (sw/collectives/nccl/engine_copies.h).
+///
 /// The addresses of a kernel's operands are not known. With `place_kernels` kernels read sequential streams through the
 /// lower half of the memory and write through its upper half. Each slice goes on where the one before it ended, from
 /// kernel to kernel, and begins anew at the end of its half.
@@ -63,12 +67,29 @@ constexpr std::int64_t kEvenPace = 1'000'000;
 /// Left out: which SMs a kernel has, preemption, energy of copies and of what the NIC moves.
 class Accelerator final : public sc_core::sc_module, public EventTarget {
  public:
+  struct DmaConfig {
+    int engines = 0;
+    Time start = Time(1'000'000);
+    Rate local_rate = Rate(100LL * 8'000'000'000);
+
+    template <typename Visitor>
+    void fields(Visitor&& visit) {
+      visit("engines", engines,
+            "DMA engines, which copy for collectives and take no cores (collectives.nccl.cta_policy); 0: none that "
+            "collectives can use",
+            Range{0, 64});
+      visit("start", start, "Time from one copy of a batch to the beginning of the next", Range{0, 1'000'000'000});
+      visit("local_rate", local_rate, "Rate of a copy within the accelerator's own memory",
+            Range{1'000'000'000, 1LL << 60});
+    }
+  };
   struct Config {
     ComputeConfig compute;
     int streams = 4;
     int copy_engines = 16;
     Rate copy_rate = Rate(50LL * 8'000'000'000);
     Time copy_overhead = Time(1'000'000);
+    DmaConfig dma;
     Time slice = Time(50'000'000);
     bool shared_cores = false;
     Time relay;
@@ -83,6 +104,7 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
       visit("copy_rate", copy_rate, "Rate at which one copy engine produces bytes", Range{1'000'000'000, 1LL << 60});
       visit("copy_overhead", copy_overhead, "Time to start and end one transfer, with its flags",
             Range{0, 1'000'000'000});
+      visit("dma", dma, "Engines that copy beside the cores");
       visit("slice", slice, "Time slice in which kernels compete for memory", Range{1'000'000, 1'000'000'000'000});
       visit("shared_cores", shared_cores,
             "Collectives are kernels: copy engines are SMs that other kernels cannot use meanwhile, and rings pass "
@@ -232,6 +254,9 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
     return !engine.copies.empty() || engine.free_at > dispatcher_.now();
   }
   void start_copy(Time now, std::uint32_t slot);
+  [[nodiscard]] bool is_dma(const Command& command) const {
+    return command.engine >= static_cast<std::uint32_t>(config_.copy_engines);
+  }
   void start_next(Time now, Engine& engine);
   void finish_copy(const Command& command);
   void end_copy(Time now, std::uint32_t slot);
@@ -248,6 +273,7 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
   Region reads_;
   Region writes_;
   ByteTime copy_time_;
+  ByteTime dma_time_;
   std::vector<Stream> streams_;
   std::deque<std::uint32_t> array_queue_;  ///< streams whose first command is a kernel, in order of readiness
   std::vector<Running> running_;           ///< slots are reused
@@ -257,7 +283,7 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
   std::deque<Command> asking_;   ///< for cores to keep
   Time counted_;                 ///< `busy` is up to date until here
   std::vector<std::uint64_t> semaphores_;
-  std::vector<Engine> engines_;
+  std::vector<Engine> engines_;                             ///< copy engines, and behind them DMA engines
   std::deque<std::pair<std::uint64_t, Command>> arriving_;  ///< written, with a delay that is not over
   std::uint64_t next_key_ = 0;
   struct Copy {

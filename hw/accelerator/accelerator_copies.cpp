@@ -30,8 +30,10 @@ void Accelerator::start_copy(Time now, std::uint32_t slot) {
   const Command& command = under_way.command;
   ++counters_.copies;
   counters_.copied_bytes += static_cast<std::int64_t>(command.bytes);
-  const Time start = now + (command.flags == Flags::kNone ? config_.copy_overhead : Time()) + stall_.next();
-  under_way.moved = start + copy_time_(static_cast<std::int64_t>(with_flags(command.bytes, command.flags)));
+  const Time overhead = is_dma(command) ? config_.dma.start : config_.copy_overhead;
+  const Time start = now + (command.flags == Flags::kNone ? overhead : Time()) + stall_.next();
+  const ByteTime& time = is_dma(command) ? dma_time_ : copy_time_;
+  under_way.moved = start + time(static_cast<std::int64_t>(with_flags(command.bytes, command.flags)));
   mark(CauseKind::kCopy, under_way.moved);
   Time done = start;
   if (command.flags != Flags::kWords) {

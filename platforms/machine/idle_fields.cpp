@@ -196,8 +196,11 @@ void add_followed(IdleCollector& idle, const MachineConfig& config, const Machin
                config.collectives.slots >= collectives::PatMember::kMostSlots,
            "collectives.slots", "a connection of PAT uses " + std::to_string(collectives::PatMember::kMostSlots));
   if (config.collectives.algorithm == NcclConfig::kAlgorithm) {
-    add(Followed::kNvls, {"collectives.nccl.nvls"}, "no AllReduce of this run goes another way with it");
-    add(Followed::kCollnet, {"collectives.nccl.collnet"}, "no AllReduce of this run goes another way with it");
+    add(Followed::kVersion, {"collectives.nccl.version"}, "no collective of this run goes another way by another");
+    add(Followed::kCopyEngines, {"collectives.nccl.cta_policy"},
+        "no Allgather and no AllToAll of equal parts of this run is of a group within one node");
+    add(Followed::kNvls, {"collectives.nccl.nvls"}, "no collective of this run goes another way with it");
+    add(Followed::kCollnet, {"collectives.nccl.collnet"}, "no collective of this run goes another way with it");
     add(Followed::kPat, {"collectives.nccl.pat"}, "no Allgather or ReduceScatter of this run goes another way with it");
     add(Followed::kNvlsSteps, {"collectives.nccl.nvls_channels"}, "no AllReduce of this run goes by NVLS");
     for (const char* field : {"collectives.in_network.all_reduce", "collectives.in_network.when_full"}) {
@@ -412,6 +415,8 @@ std::vector<IdleFields> idle_fields(const MachineConfig& config, const MachineUs
   for (const char* field : {"accelerator.copy_rate", "accelerator.copy_overhead"}) {
     idle.add(!use.copies, field, "copy engines did nothing in this run");
   }
+  idle.add(!has_followed(use.followed, collectives::Followed::kCopyEngines), "accelerator.dma",
+           "no collective of this run goes by DMA engines");
   if (!use.nic.sends) {
     // What is drawn without sending, and what links there are, counts.
     const std::string why = "nothing passed the network in this run";

@@ -316,6 +316,8 @@ void Machine::bind_rank(std::size_t i) {
   rank.accelerator = firmware::CommandWindow(processor, kAccelerator, array);
   rank.store = config_.data ? &hbm.store() : nullptr;
   rank.copy_engines = part.array.copy_engines;
+  rank.dma_engines = part.array.dma.engines;
+  rank.dma_start = part.array.dma.start;
   rank.streams = part.array.streams;
   rank.staged = part.array.shared_cores;
   rank.relay = part.array.relay;
@@ -466,6 +468,7 @@ std::vector<std::string> Machine::warnings() const {
     std::int64_t dropped = 0;
     for (const auto& nic : interfaces) dropped += nic->counters().dropped;
     append(lines, describe_short_reorder(config, plan, dropped, path));
+    append(lines, describe_late_marks(config, plan));
   };
   describe(nics_, config_.nic, *network_plan_, "nic");
   if (has_ports()) describe(ports_, config_.scale_up.port, *node_plans_.front(), "scale_up.port");

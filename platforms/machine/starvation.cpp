@@ -178,4 +178,15 @@ std::vector<std::string> describe_idle_pairs(const MachineConfig& config, std::u
           "collectives.dimensions.all_reduce, all_gather and reduce_scatter uses all"};
 }
 
+std::vector<std::string> describe_late_marks(const nic::NicConfig& nic, const fabric::Plan& network) {
+  const fabric::Switch::Config& config = network.config().switch_config;
+  const Bytes trim = config.buffer.trim;
+  const bool listens = nic.congestion == "nscc" || nic.congestion == "nscc-rccc";
+  if (!listens || trim == Bytes() || config.marking.max <= trim) return {};
+  const std::string path = network.path() + ".switch.";
+  return {path + "marking.max of " + to_text(config.marking.max) + " is more than " + path + "buffer.trim of " +
+          to_text(trim) + ": packets are cut before all are marked, and flows by " + nic.congestion.text() +
+          " that meet share a link unevenly; expected at most " + to_text(trim) + " for marking.max"};
+}
+
 }  // namespace weft::platforms

@@ -40,4 +40,7 @@ struct RingUse {
 /// line for people, or none.
 [[nodiscard]] std::vector<std::string> describe_idle_pairs(const MachineConfig& config, std::uint32_t followed);
 
+/// Marks that begin where packets are already cut, of which `nscc` hears nothing. A line for people, or none.
+[[nodiscard]] std::vector<std::string> describe_late_marks(const nic::NicConfig& nic, const fabric::Plan& network);
+
 }  // namespace weft::platforms

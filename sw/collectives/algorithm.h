@@ -65,9 +65,6 @@ struct Algorithm {
   /// Why they do, as remark() ends a sentence that begins with the name.
   std::string lacking = "has no such collective";
 
-  /// SMs that the kernel of its own collectives keeps, by its section; null: one for each copy engine.
-  std::function<int(const AnyConfig&)> cores = {};
-
   /// Makes the group when elaborating. Null if these ranks can have none: then rings do everything, which `lacking` or
   /// the site's remark explains. Throws ConfigError.
   std::function<std::unique_ptr<Group>(GroupSite&)> make;

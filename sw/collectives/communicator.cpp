@@ -181,6 +181,29 @@ std::string_view Communicator::algorithm_of_barrier() const {
   return algorithm_of(Operation::kAllReduce, 4 * ranks_.size());
 }
 
+int Communicator::kernel_cores(int member, Operation what, std::uint64_t bytes, Carries carries, bool of_equal_parts) {
+  const Rank& rank = *ranks_[static_cast<std::size_t>(member)];
+  if (!rank.staged || algorithm_.on_host) return 0;
+  const Doer* doer = doer_of(what);
+  if (doer == nullptr || compressed(what, carries, bytes) != nullptr) return rank.copy_engines;
+  return kernel_cores(rank, *doer->group, what, of_equal_parts);
+}
+
+int Communicator::kernel_cores(int member, Rooted what) const {
+  const Rank& rank = *ranks_[static_cast<std::size_t>(member)];
+  const bool by_tree = what == Rooted::kBroadcast && broadcast_ != nullptr;
+  if (!rank.staged || algorithm_.on_host || by_tree) return 0;
+  const Doer* doer = doer_of(what);
+  if (doer == nullptr) return rank.copy_engines;
+  // Rings, or copies from one to the others by kernels.
+  return kernel_cores(rank, *doer->group, Operation::kAllReduce, true);
+}
+
+int Communicator::kernel_cores(const Rank& rank, const Group& group, Operation what, bool of_equal_parts) {
+  const int cores = group.kernel_cores(what, of_equal_parts);
+  return cores == Group::kUsualCores ? rank.copy_engines : cores;
+}
+
 Group& Communicator::begin(const Doer& doer) {
   std::vector<std::string_view>& algorithms = ranks_.front()->algorithms;
   const std::string_view name = doer.algorithm->name;
@@ -343,12 +366,6 @@ Task Communicator::combine(int member, std::uint64_t input, std::uint64_t output
   co_await group.combine(member, input, output, std::move(tokens), type);
   part.end();
   call.end();
-}
-
-std::optional<int> Communicator::cores_of(Operation what) const {
-  const Doer* doer = doer_of(what);
-  if (doer == nullptr || !doer->algorithm->cores) return std::nullopt;
-  return doer->algorithm->cores(config_.sections.of(doer->algorithm->name));
 }
 
 Task Communicator::broadcast(int member, int root, std::uint64_t buffer, std::uint64_t bytes) {

@@ -105,8 +105,6 @@ class Communicator {
     const Doer* doer = doer_of(dimensions::Operation::kAllToAll);
     return doer != nullptr && doer->group->dispatches();
   }
-  /// SMs that the kernel of a collective keeps, if its algorithm has a number of its own.
-  [[nodiscard]] std::optional<int> cores_of(dimensions::Operation what) const;
   /// Whether the algorithm, or what is in its place, has such a collective.
   [[nodiscard]] bool has(dimensions::Operation what) const { return doer_of(what) != nullptr; }
   /// The same. BroadcastConfig's trees bring a Broadcast
@@ -114,6 +112,12 @@ class Communicator {
   [[nodiscard]] bool has(Rooted what) const {
     return (what == Rooted::kBroadcast && broadcast_ != nullptr) || doer_of(what) != nullptr;
   }
+  /// SMs that the kernel of such a collective keeps on `member` while it runs: none where the host, interfaces or DMA
+  /// engines do the work, or where collectives are no kernels (`accelerator.shared_cores`). Of an AllToAll, also
+  /// whether its parts are equal.
+  [[nodiscard]] int kernel_cores(int member, dimensions::Operation what, std::uint64_t bytes, Carries carries = {},
+                                 bool of_equal_parts = true);
+  [[nodiscard]] int kernel_cores(int member, Rooted what) const;
   /// Copies `buffer` from member `root` to all.
   firmware::Task broadcast(int member, int root, std::uint64_t buffer, std::uint64_t bytes);
   /// See Group::rooted().
@@ -122,6 +126,8 @@ class Communicator {
   firmware::Task barrier(int member);
 
  private:
+  static int kernel_cores(const firmware::Rank& rank, const Group& group, dimensions::Operation what,
+                          bool of_equal_parts);
   /// Who does collectives: the algorithm that was asked for, or another in its place.
   struct Doer {
     const Algorithm* algorithm = nullptr;

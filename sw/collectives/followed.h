@@ -36,6 +36,8 @@ enum class Followed : std::uint32_t {
   kSlots = 1U << 26,            ///< rings without flags, which use all their `slots`
   kLaneSlots = 1U << 27,        ///< trees and rings with flags, which use SlotLane::kMostUnderWay at the most
   kChunk = 1U << 28,            ///< what is cut into chunks of `chunk` at the most: all but rings with flags
+  kVersion = 1U << 30,          ///< nccl: what another release does otherwise
+  kCopyEngines = 1U << 31,      ///< nccl: a collective by copy engines
   kChannels = 1U << 29,         ///< trees, PAT and rings with flags: bytes for several `channels`
 };
 inline constexpr std::uint32_t kAllFollowed = ~0U;

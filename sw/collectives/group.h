@@ -47,6 +47,12 @@ class Group {
 
   /// Throws ConfigError for a collective that the group, as it is configured, has not; before it is begun.
   virtual void check(dimensions::Operation /*operation*/) const {}
+  /// SMs that the kernel of a collective keeps on each member; of an AllToAll, also whether its parts are equal. The
+  /// usual ones are one for each copy engine.
+  [[nodiscard]] virtual int kernel_cores(dimensions::Operation /*what*/, bool /*of_equal_parts*/) const {
+    return kUsualCores;
+  }
+  static constexpr int kUsualCores = -1;
   /// Of a group that chooses among several ways: which one a collective of so many bytes goes. Else empty.
   [[nodiscard]] virtual std::string_view way(dimensions::Operation /*what*/, std::uint64_t /*bytes*/) const {
     return {};

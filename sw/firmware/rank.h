@@ -27,6 +27,8 @@ struct Rank {
   Interface offload;   ///< scale_out's NIC as its own cores see it; its processor is null where it has none
   CommandWindow accelerator;
   int copy_engines = 1;
+  int dma_engines = 0;  ///< beside them, numbered behind them
+  Time dma_start;       ///< of each copy by one of these to another accelerator
   int streams = 1;      ///< of the accelerator's commands
   bool staged = false;  ///< collectives are kernels of its cores: what comes in rings passes through their buffers
   Time relay;           ///< from such a kernel by a thread of the host to scale_out, and from there to another kernel

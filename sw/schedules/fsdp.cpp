@@ -54,9 +54,8 @@ Fsdp::Fsdp(std::vector<Rank*> ranks, const FsdpConfig& config, const Communicato
   flops_per_token_ = models::convention_flops_per_token(plan_.model, config.sequence, false);
   collectives::require_exact_sums(collectives, *ranks_.front());
   add_groups(collectives);
-  const bool on_host = collectives::algorithm_of(collectives.algorithm).on_host;
   for (std::size_t i = 0; i < ranks_.size(); ++i) {
-    members_.emplace_back(std::make_unique<Member>(static_cast<int>(i), shards_, *ranks_[i], on_host));
+    members_.emplace_back(std::make_unique<Member>(static_cast<int>(i), shards_, *ranks_[i]));
     allocate_state(*members_.back());
   }
 }
@@ -359,10 +358,10 @@ Task Fsdp::agree_on_scales(Member& member, int step) {
     check::fill_gradient(*member.rank.store, kScaleType, member.scales, bytes, seed, member.shard, shards_);
   }
   const Time asked = member.rank.processor->now();
-  co_await member.gather_kernel.begin();
+  Communicator& group = *gather_groups_[static_cast<std::size_t>(member.copy)];
+  co_await member.gather_kernel.begin(group.kernel_cores(member.shard, dimensions::Operation::kAllReduce, bytes));
   const Time began = member.rank.processor->now();
-  co_await gather_groups_[static_cast<std::size_t>(member.copy)]->all_reduce(member.shard, member.scales, bytes,
-                                                                             kScaleType);
+  co_await group.all_reduce(member.shard, member.scales, bytes, kScaleType);
   member.gather_kernel.end();
   member.count(dimensions::Operation::kAllReduce, shards_, bytes, began);
   if (member.rank.store != nullptr) {
@@ -391,11 +390,12 @@ Task Fsdp::gather(Member& member, int step, int index) {
     co_await member.cast.next();
   }
   const Time asked = member.rank.processor->now();
-  co_await member.gather_kernel.begin();
-  const Time began = member.rank.processor->now();
   // In float8 some bytes are two weights.
   collectives::Carries carries{std::nullopt, compression::Traffic::kParameters};
   if (plan_.scales == 0) carries.type = config_.parameter_type;
+  co_await member.gather_kernel.begin(
+      group.kernel_cores(member.shard, dimensions::Operation::kAllgather, bytes, carries));
+  const Time began = member.rank.processor->now();
   co_await group.allgather(member.shard, buffer, bytes, unit, carries);
   member.gather_kernel.end();
   member.count(dimensions::Operation::kAllgather, shards_, bytes, began);
@@ -414,6 +414,14 @@ Communicator& Fsdp::scatter_group(const Member& member) const {
   return *groups[static_cast<std::size_t>(member.copy)];
 }
 
+int Fsdp::scatter_cores(const Member& member, std::uint64_t bytes) {
+  using dimensions::Operation;
+  if (shards_ > 1) {
+    return scatter_group(member).kernel_cores(member.shard, Operation::kReduceScatter, bytes, kGradientSums);
+  }
+  return copies_ > 1 ? copy_groups_[0]->kernel_cores(member.copy, Operation::kAllReduce, bytes, kGradientSums) : 0;
+}
+
 Task Fsdp::scatter(Member& member, int step, int index) {
   const Scatter& job = plan_.scatters[static_cast<std::size_t>(index)];
   const std::uint64_t unit = size_of(config_.reduce_type);
@@ -426,7 +434,7 @@ Task Fsdp::scatter(Member& member, int step, int index) {
                          member.index, static_cast<int>(ranks_.size()));
   }
   const Time asked = member.rank.processor->now();
-  co_await member.scatter_kernel.begin();
+  co_await member.scatter_kernel.begin(scatter_cores(member, bytes));
   const Time began = member.rank.processor->now();
   if (shards_ == 1) {
     if (copies_ > 1) {
@@ -473,9 +481,10 @@ Task Fsdp::all_reduce(Member& member, int step, int index) {
   const Extent own = scatter_group(member).block(job.elements * unit, member.shard, unit);
   const std::uint64_t shard = member.gradients[static_cast<std::size_t>(index)];
   const Time asked = member.rank.processor->now();
-  co_await member.copies_kernel.begin();
-  const Time began = member.rank.processor->now();
   Communicator& group = *copy_groups_[static_cast<std::size_t>(member.shard)];
+  co_await member.copies_kernel.begin(
+      group.kernel_cores(member.copy, dimensions::Operation::kAllReduce, own.bytes, kGradientSums));
+  const Time began = member.rank.processor->now();
   co_await group.all_reduce(member.copy, shard, own.bytes, config_.reduce_type, kGradientSums);
   member.copies_kernel.end();
   member.count(dimensions::Operation::kAllReduce, copies_, own.bytes, began);

@@ -102,6 +102,7 @@ class Fsdp {
   firmware::Task communicate(Member& member, bool gathers, bool scatters);
   firmware::Task agree_on_scales(Member& member, int step);
   firmware::Task gather(Member& member, int step, int index);
+  [[nodiscard]] int scatter_cores(const Member& member, std::uint64_t bytes);
   firmware::Task scatter(Member& member, int step, int index);
   firmware::Task replicate(Member& member);
   firmware::Task all_reduce(Member& member, int step, int index);

@@ -66,16 +66,16 @@ struct Fsdp::Member {
   std::unique_ptr<Offload> offload;      ///< null where nothing is offloaded
   std::unique_ptr<FsdpDrawing> drawing;  ///< null where nobody records
 
-  Member(int number, int shards, firmware::Rank& its_rank, bool on_host)
+  Member(int number, int shards, firmware::Rank& its_rank)
       : index(number),
         copy(number / shards),
         shard(number % shards),
         rank(its_rank),
         progress(its_rank.processor->create_completion_queue("the compute stream")),
         cast(its_rank.processor->create_completion_queue("a shard in the type that is gathered")),
-        gather_kernel(its_rank, on_host, "an Allgather's kernel"),
-        scatter_kernel(its_rank, on_host, "a ReduceScatter's kernel"),
-        copies_kernel(its_rank, on_host, "an AllReduce's kernel"),
+        gather_kernel(its_rank, "an Allgather's kernel"),
+        scatter_kernel(its_rank, "a ReduceScatter's kernel"),
+        copies_kernel(its_rank, "an AllReduce's kernel"),
         stages(*its_rank.processor, "the compute stream to end stage"),
         scatters(*its_rank.processor, "ReduceScatter") {}
 

@@ -114,8 +114,7 @@ void Fsdp::allocate_optimizer(Member& member) {
     }
   }
   if (!exchanges()) return;
-  const bool on_host = collectives::algorithm_of(collectives_.algorithm).on_host;
-  member.exchange_kernel = std::make_unique<CollectiveKernel>(member.rank, on_host, "a collective's kernel");
+  member.exchange_kernel = std::make_unique<CollectiveKernel>(member.rank, "a collective's kernel");
   member.exchanges = &member.rank.processor->create_completion_queue("what the optimizer exchanges");
   std::int64_t most_in = 0;
   std::int64_t most_out = 0;
@@ -187,7 +186,7 @@ Task Fsdp::exchange(Member& member, const PlannedPiece& piece, std::uint64_t num
   memory::BackingStore* store = member.rank.store;
   if (store != nullptr) contents.fill(*store);
   const Time asked = member.rank.processor->now();
-  co_await member.exchange_kernel->begin();
+  co_await member.exchange_kernel->begin(communicator->kernel_cores(place, exchange.what, contents.bytes));
   const Time began = member.rank.processor->now();
   co_await contents.run();
   member.exchange_kernel->end();

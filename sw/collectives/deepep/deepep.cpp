@@ -145,7 +145,6 @@ Algorithm deepep_algorithm() {
           .config_doc = "Dispatch and combine of DeepEP",
           .in_place = [](const CommunicatorConfig& /*config*/) -> std::string_view { return "nccl"; },
           .lacking = "has AllToAlls alone",
-          .cores = [](const AnyConfig& own) { return own.as<DeepEpConfig>().sms; },
           .make = [](GroupSite& site) -> std::unique_ptr<Group> {
             Nodes nodes(site.ranks);
             int next = 0;

@@ -54,6 +54,9 @@ class DeepEp final : public Group {
   ~DeepEp() override;
 
   [[nodiscard]] int size() const override { return static_cast<int>(ranks_.size()); }
+  [[nodiscard]] int kernel_cores(dimensions::Operation /*what*/, bool /*of_equal_parts*/) const override {
+    return config_.sms;
+  }
   /// A dispatch of tokens that all differ.
   firmware::Task all_to_all(int member, std::uint64_t input, std::uint64_t output, std::uint64_t bytes) override;
   firmware::Task dispatch(int member, std::uint64_t input, std::uint64_t output, Tokens tokens) override;

@@ -40,6 +40,7 @@ NcclGroup able_group(const GroupSite& site) {
                   rank.scale_up.rate,
                   rank.scale_out.rate * ports,
                   protocol_flags(site.config)};
+  group.version = site.own.as<NcclConfig>().version;
   const auto sum = [&site](const std::vector<int>& members) {
     return InNetworkGroup::can_reduce(pick(site.ranks, members)) &&
            InNetworkGroup::can_receive(pick(site.ranks, members));
@@ -64,6 +65,22 @@ NcclWay choose(const NcclGroup& group, NcclCollective what, std::uint64_t bytes)
   return group.members == 1 ? NcclWay() : nccl_way(group, what, bytes);
 }
 
+void check_copy_engines(const GroupSite& site) {
+  const NcclConfig& config = site.own.as<NcclConfig>();
+  if (config.cta_policy != CtaPolicy::kZero) return;
+  constexpr const char* kField = "collectives.nccl.cta_policy";
+  if (config.version < NcclVersion::k2_28) {
+    throw ConfigError(kField, "expected default, since collectives.nccl.version is " +
+                                  std::string(name_of(config.version)) +
+                                  " and collectives by copy engines are of 2.28 and later, got zero");
+  }
+  const auto without =
+      std::find_if(site.ranks.begin(), site.ranks.end(), [](const Rank* rank) { return rank->dma_engines == 0; });
+  if (without == site.ranks.end()) return;
+  throw ConfigError(kField, "expected default, since accelerator.dma.engines of rank " +
+                                std::to_string((*without)->index) + " is 0, got zero");
+}
+
 PatMember::Options pat_options(const CommunicatorConfig& config) {
   return {static_cast<std::uint64_t>(config.chunk.count()), config.slots, config.queue_pairs};
 }
@@ -81,9 +98,13 @@ NcclCollectives::NcclCollectives(const GroupSite& site)
       nccl_(allowed(able_, config_)),
       rings_(make_rings(site, [group = nccl_](NcclCollective what,
                                               std::uint64_t bytes) { return choose(group, what, bytes).flags; })),
-      trees_(site) {}
+      trees_(site) {
+  check_copy_engines(site);
+}
 
 std::string_view NcclCollectives::way(Operation what, std::uint64_t bytes) const {
+  const bool copies = what == Operation::kAllToAll || what == Operation::kAllgather;
+  if (copies && config_.cta_policy == CtaPolicy::kZero && nccl_.nodes == 1) return "copy-engines";
   if (what == Operation::kAllToAll) return "send-receive";
   const auto kind = what == Operation::kAllReduce ? NcclCollective::kAllReduce : NcclCollective::kBlocks;
   return name_of(choose(nccl_, kind, bytes).algorithm);
@@ -106,13 +127,46 @@ void NcclCollectives::follow_config(NcclCollective what, NcclWay how, std::uint6
   if (changes(&NcclGroup::nvls)) follow(followed, Followed::kNvls);
   if (changes(&NcclGroup::collnet)) follow(followed, Followed::kCollnet);
   if (changes(&NcclGroup::pat)) follow(followed, Followed::kPat);
+  if (has_followed(followed, Followed::kVersion)) return;
+  for (const auto& [name, version] : enum_names(NcclVersion())) {
+    NcclGroup other = nccl_;
+    other.version = version;
+    if (nccl_way(other, what, bytes) != how) return follow(followed, Followed::kVersion);
+  }
 }
 
-bool NcclCollectives::goes_by_pat(int member, std::uint64_t bytes) {
-  if (!able_.pat || size() == 1) return false;
-  const NcclWay how = nccl_way(nccl_, NcclCollective::kBlocks, bytes);
-  if (member == 0) follow_config(NcclCollective::kBlocks, how, bytes);
-  return how.algorithm == NcclAlgorithm::kPat;
+NcclWay NcclCollectives::choose_for(int member, NcclCollective what, std::uint64_t bytes) {
+  const NcclWay how = choose(nccl_, what, bytes);
+  if (member == 0 && size() > 1) follow_config(what, how, bytes);
+  return how;
+}
+
+int NcclCollectives::kernel_cores(Operation what, bool of_equal_parts) const {
+  const bool copies = what == Operation::kAllgather || (what == Operation::kAllToAll && of_equal_parts);
+  if (copies && config_.cta_policy == CtaPolicy::kZero && nccl_.nodes == 1) return 0;
+  const int most = rules_of(config_.version).most_ctas;
+  if (!is_blackwell(nccl_.within) || ranks_.front()->copy_engines <= rules_of(kNewestNccl).most_ctas) return kUsualCores;
+  follow(ranks_.front()->followed, Followed::kVersion);
+  return std::min(most, ranks_.front()->copy_engines);
+}
+
+EngineCopies* NcclCollectives::engine_copies() {
+  if (config_.cta_policy != CtaPolicy::kZero || nccl_.nodes > 1) return nullptr;
+  if (engine_copies_ == nullptr) {
+    follow(ranks_.front()->followed, Followed::kCopyEngines);
+    firmware::align_memory(ranks_);
+    engine_copies_ = std::make_unique<EngineCopies>(ranks_, name_ + " copy engines");
+  }
+  return engine_copies_.get();
+}
+
+std::string NcclCollectives::remark() const {
+  std::string text = remark_;
+  if (by_kernels_.empty()) return text;
+  std::string names;
+  for (const std::string_view name : by_kernels_) names += (names.empty() ? "" : " and ") + std::string(name);
+  return text + (text.empty() ? "" : "; ") + names + " by kernels in spite of collectives.nccl.cta_policy, since " +
+         name_ + " is of " + std::to_string(nccl_.nodes) + " nodes and copy engines reach one";
 }
 
 PatGroup& NcclCollectives::pat() {
@@ -121,22 +175,31 @@ PatGroup& NcclCollectives::pat() {
 }
 
 Task NcclCollectives::allgather(int member, std::uint64_t buffer, BlockMap blocks, std::uint64_t granule) {
+  if (EngineCopies* const copies = engine_copies()) return copies->allgather(member, buffer, std::move(blocks));
+  if (config_.cta_policy == CtaPolicy::kZero) by_kernels_.insert("all_gather");
   const std::uint64_t bytes = whole(blocks);
-  if (goes_by_pat(member, bytes)) return pat().allgather(member, buffer, bytes, granule);
-  return rings_->allgather(member, buffer, std::move(blocks), granule);
+  for (;;) {
+    const NcclWay how = choose_for(member, NcclCollective::kBlocks, bytes);
+    if (how.algorithm == NcclAlgorithm::kPat) return pat().allgather(member, buffer, bytes, granule);
+    Group* const group = how.algorithm == NcclAlgorithm::kRing ? rings_.get() : switches(how.algorithm);
+    if (group != nullptr) return group->allgather(member, buffer, std::move(blocks), granule);
+  }
 }
 
 Task NcclCollectives::reduce_scatter(int member, std::uint64_t input, std::uint64_t output, BlockMap blocks,
                                      ElementType type) {
   const std::uint64_t bytes = whole(blocks);
-  if (goes_by_pat(member, bytes)) return pat().reduce_scatter(member, input, output, bytes, type);
-  return rings_->reduce_scatter(member, input, output, std::move(blocks), type);
+  for (;;) {
+    const NcclWay how = choose_for(member, NcclCollective::kBlocks, bytes);
+    if (how.algorithm == NcclAlgorithm::kPat) return pat().reduce_scatter(member, input, output, bytes, type);
+    Group* const group = how.algorithm == NcclAlgorithm::kRing ? rings_.get() : switches(how.algorithm);
+    if (group != nullptr) return group->reduce_scatter(member, input, output, std::move(blocks), type);
+  }
 }
 
 Task NcclCollectives::all_reduce(int member, std::uint64_t buffer, std::uint64_t bytes, ElementType type) {
   for (;;) {
-    const NcclWay how = choose(nccl_, NcclCollective::kAllReduce, bytes);
-    if (member == 0 && (able_.nvls || able_.collnet)) follow_config(NcclCollective::kAllReduce, how, bytes);
+    const NcclWay how = choose_for(member, NcclCollective::kAllReduce, bytes);
     if (how.algorithm == NcclAlgorithm::kTree) return trees_.get().all_reduce(member, buffer, bytes, type, how.flags);
     Group* const group = how.algorithm == NcclAlgorithm::kRing ? rings_.get() : switches(how.algorithm);
     if (group != nullptr) return group->all_reduce(member, buffer, bytes, type);
@@ -152,6 +215,8 @@ Exchange& NcclCollectives::sends_and_receives() {
 }
 
 Task NcclCollectives::all_to_all(int member, std::uint64_t input, std::uint64_t output, std::uint64_t bytes) {
+  if (EngineCopies* const copies = engine_copies()) return copies->all_to_all(member, input, output, bytes);
+  if (config_.cta_policy == CtaPolicy::kZero) by_kernels_.insert("all_to_all");
   return sends_and_receives().all_to_all(member, input, output, bytes);
 }
 
@@ -201,8 +266,14 @@ Algorithm nccl_algorithm() {
           .doc = "rings, trees or switches and a protocol, as NCCL would choose; sends and receives for an AllToAll",
           .operations = {Operation::kAllgather, Operation::kReduceScatter, Operation::kAllReduce, Operation::kAllToAll},
           .config = NcclConfig(),
-          .config_doc = "What nccl may choose beside rings and trees",
-          .make = [](GroupSite& site) { return std::make_unique<NcclCollectives>(site); }};
+          .config_doc = "Which release nccl is, and what it may choose beside rings and trees",
+          .make = [](GroupSite& site) {
+            const NcclVersion version = site.own.as<NcclConfig>().version;
+            if (is_blackwell(site.ranks.front()->scale_up.rate)) {
+              site.channels = std::min(site.channels, rules_of(version).most_ctas);
+            }
+            return std::make_unique<NcclCollectives>(site);
+          }};
 }
 
 }  // namespace weft::collectives

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "hw/core/fields.h"
 #include "sw/collectives/algorithm.h"
 #include "sw/collectives/in_network/two_level.h"
+#include "sw/collectives/nccl/engine_copies.h"
 #include "sw/collectives/nccl/exchange.h"
 #include "sw/collectives/nccl/nccl_choice.h"
 #include "sw/collectives/pat/pat_group.h"
@@ -18,18 +20,31 @@
 
 namespace weft::collectives {
 
-/// What `nccl` may take beside rings and trees: for AllReduces, where switches reduce, NCCL's NVLS, NVLSTree and
-/// CollNet; for Allgathers and ReduceScatters PAT.
+/// Who copies in a collective (NCCL_CTA_POLICY): kernels on cores; or copy engines, where NCCL can: an Allgather and an
+/// AllToAll of equal parts within a node.
+enum class CtaPolicy : std::uint8_t { kDefault, kZero };
+inline EnumNames<CtaPolicy> enum_names(CtaPolicy /*tag*/) {
+  return {{"default", CtaPolicy::kDefault}, {"zero", CtaPolicy::kZero}};
+}
+
+/// Which release `nccl` is, and what it may take beside rings and trees: where switches reduce, NCCL's NVLS, NVLSTree
+/// and CollNet; for Allgathers and ReduceScatters PAT; copy engines.
 struct NcclConfig {
   static constexpr std::string_view kAlgorithm = "nccl";
 
+  NcclVersion version = kNewestNccl;
   bool nvls = true;
   int nvls_channels = 16;
   bool collnet = false;
   bool pat = true;
+  CtaPolicy cta_policy = CtaPolicy::kDefault;
 
   template <typename Visitor>
   void fields(Visitor&& visit) {
+    visit(
+        "version", version,
+        "Release whose choice is followed. PAT is of 2.23 and later; Allgathers and ReduceScatters by the switches of "
+        "several nodes with NVLS of 2.27; copy engines, and at most 16 SMs on Blackwell instead of 32, of 2.28");
     visit("nvls", nvls,
           "A node's switches run AllReduces of at least three accelerators, if they can reduce (NCCL_NVLS_ENABLE); "
           "NVLSTree on several nodes");
@@ -37,24 +52,30 @@ struct NcclConfig {
           "Channels of its staging buffers: 16 on Hopper, 32 on Blackwell (NVLS_NCHANNELS of NCCL 2.26)",
           Range{1, 1024});
     visit("collnet", collnet,
-          "The switches between nodes run AllReduces, if they can reduce (NCCL_COLLNET_ENABLE; off by default)");
+          "The switches between nodes run AllReduces, Allgathers and ReduceScatters, if they can reduce "
+          "(NCCL_COLLNET_ENABLE; off by default)");
     visit("pat", pat,
-          "PAT runs Allgathers and ReduceScatters, if each node has one accelerator (NCCL_PAT_ENABLE; on since NCCL "
-          "2.23, false for older versions)");
+          "PAT runs Allgathers and ReduceScatters, if each node has one accelerator and version is 2.23 or later "
+          "(NCCL_PAT_ENABLE)");
+    visit("cta_policy", cta_policy,
+          "zero: Allgathers, and AllToAlls of equal parts, of a group within one node are run by DMA engines "
+          "(accelerator.dma) and keep no SMs; all others run as with default (NCCL_CTA_POLICY)");
   }
 };
 
 /// Rings, trees, the switches or PAT, whatever NCCL's cost model says for a collective of so many bytes, in the
-/// protocol that it says; for AllToAlls, sends and receives (exchange.h). All but rings is made when it is first used,
-/// since it takes memory.
+/// protocol that it says; for AllToAlls, sends and receives (exchange.h); or copy engines (engine_copies.h), if they
+/// are asked for. All but rings is made when it is first used, since it takes memory.
 class NcclCollectives final : public Group {
  public:
+  /// Throws ConfigError where the release or the accelerators have no copy engines that are asked for.
   explicit NcclCollectives(const GroupSite& site);
 
   [[nodiscard]] int size() const override { return static_cast<int>(ranks_.size()); }
   [[nodiscard]] std::string_view way(dimensions::Operation what, std::uint64_t bytes) const override;
   [[nodiscard]] std::string_view way(Rooted what) const override;
-  [[nodiscard]] std::string remark() const override { return remark_; }
+  [[nodiscard]] std::string remark() const override;
+  [[nodiscard]] int kernel_cores(dimensions::Operation what, bool of_equal_parts) const override;
   firmware::Task allgather(int member, std::uint64_t buffer, BlockMap blocks, std::uint64_t granule) override;
   firmware::Task reduce_scatter(int member, std::uint64_t input, std::uint64_t output, BlockMap blocks,
                                 ElementType type) override;
@@ -67,12 +88,14 @@ class NcclCollectives final : public Group {
 
  private:
   Exchange& sends_and_receives();
+  /// Those of collectives by copy engines; null where these are not asked for or members are of several nodes.
+  EngineCopies* engine_copies();
+  /// Which way one of blocks goes; `member` begins it.
+  NcclWay choose_for(int member, NcclCollective what, std::uint64_t bytes);
   /// Which of NcclConfig a collective that goes this way follows.
   void follow_config(NcclCollective what, NcclWay how, std::uint64_t bytes);
-  /// Whether one of blocks goes by PAT; `member` begins it.
-  bool goes_by_pat(int member, std::uint64_t bytes);
   [[nodiscard]] PatGroup& pat();
-  /// What sums by the switches as `algorithm` has it; nothing where they have no room for it, which stays so.
+  /// What works by the switches as `algorithm` has it; nothing where they have no room for it, which stays so.
   [[nodiscard]] Group* switches(NcclAlgorithm algorithm);
   /// Blocks are even_blocks() of the whole.
   [[nodiscard]] std::uint64_t whole(const BlockMap& blocks) const {
@@ -94,6 +117,8 @@ class NcclCollectives final : public Group {
   std::unique_ptr<Group> switches_;
   std::unique_ptr<PatGroup> pat_;
   std::unique_ptr<Exchange> exchange_;
+  std::unique_ptr<EngineCopies> engine_copies_;
+  std::set<std::string_view> by_kernels_;  ///< what copy engines were asked for and cannot do, since nodes are several
 };
 
 }  // namespace weft::collectives

@@ -74,9 +74,8 @@ GraphEngine::GroupOf& GraphEngine::add_group(const std::string& name, const std:
   if (config_.library == Library::kCommunicators && some.size() > 1) {
     group.communicator = std::make_unique<collectives::Communicator>(some, collectives_, text);
     group.callers.resize(some.size());
-    const bool on_host = collectives::algorithm_of(collectives_.algorithm).on_host;
     for (std::size_t i = 0; i < some.size(); ++i) {
-      group.callers[i].kernel.emplace(*some[i], on_host, "a kernel of " + text);
+      group.callers[i].kernel.emplace(*some[i], "a kernel of " + text);
     }
   }
   group.rooted.resize(some.size());

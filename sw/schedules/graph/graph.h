@@ -297,6 +297,7 @@ class GraphEngine {
   void issue_collective(End& end, Graph& graph, const chakra::Node& node, const Next& next);
   /// A thread for the calls that there are.
   firmware::Task work_off(End& end, GroupOf& group, Caller& caller);
+  static int kernel_cores(GroupOf& group, const Call& call);
   firmware::Task run(GroupOf& group, const Call& call) const;
   void end_collective(End& end, GroupOf& group, const Call& call) const;
   /// The rank's next call of the group, as the node has it.

@@ -30,12 +30,19 @@ Task GraphEngine::work_off(End& end, GroupOf& group, Caller& caller) {
   while (!caller.calls.empty()) {
     const Call call = caller.calls.front();
     caller.calls.pop_front();
-    co_await caller.kernel->begin(call.rooted ? std::nullopt : group.communicator->cores_of(call.contents.operation));
+    co_await caller.kernel->begin(kernel_cores(group, call));
     co_await run(group, call);
     caller.kernel->end();
     end_collective(end, group, call);
   }
   caller.runs = false;
+}
+
+int GraphEngine::kernel_cores(GroupOf& group, const Call& call) {
+  collectives::Communicator& communicator = *group.communicator;
+  if (call.rooted) return communicator.kernel_cores(call.member, *call.rooted);
+  return communicator.kernel_cores(call.member, call.contents.operation, call.contents.bytes, call.carries,
+                                   call.to.empty());
 }
 
 Task GraphEngine::run(GroupOf& group, const Call& call) const {

@@ -57,13 +57,30 @@ Communicator::Config with(const Communicator::Config& platform, const KfacCollec
   return config;
 }
 
-bool is_on_host(const Communicator::Config& config) {
-  return collectives::algorithm_of(config.algorithm).on_host;
+compression::Traffic traffic_of(const KfacMessage& message) {
+  return message.traffic == KfacTraffic::kGradients ? compression::Traffic::kGradients : compression::Traffic::kOther;
 }
 
-/// A Broadcast down a tree is the host's work, too.
-bool broadcasts_on_host(const Communicator::Config& config) {
-  return config.broadcast.algorithm != collectives::BroadcastAlgorithm::kAutomatic || is_on_host(config);
+/// SMs that the kernel of its collective keeps.
+int kernel_cores(const KfacSite& site, const KfacMessage& message) {
+  using dimensions::Operation;
+  const collectives::Carries carries{message.type, traffic_of(message)};
+  const auto of = [&](Operation what) { return site.group->kernel_cores(site.member, what, message.bytes, carries); };
+  switch (message.collective) {
+    case KfacCollective::kReduceScatter:
+      return of(Operation::kReduceScatter);
+    case KfacCollective::kAllgather:
+      return of(Operation::kAllgather);
+    case KfacCollective::kAllToAll:
+      return of(Operation::kAllToAll);
+    case KfacCollective::kBroadcast:
+      return site.group->kernel_cores(site.member, collectives::Rooted::kBroadcast);
+    case KfacCollective::kAllReduce:
+      return of(Operation::kAllReduce);
+    case KfacCollective::kCompressed:
+      break;
+  }
+  return site.group->kernel_cores(site.member, Operation::kAllReduce, message.bytes);
 }
 
 /// What is wrong with an algorithm is told of the field that chose it.
@@ -106,10 +123,8 @@ Kfac::Kfac(std::vector<Rank*> ranks, models::Network network, const KfacConfig& 
   } else {
     plan_steps();
   }
-  const bool sums_on_host = is_on_host(with(collectives, config.all_reduces));
-  const bool copies_on_host = broadcasts_on_host(with(collectives, config.broadcasts));
   for (std::size_t i = 0; i < ranks_.size(); ++i) {
-    members_.emplace_back(std::make_unique<Member>(static_cast<int>(i), *ranks_[i], sums_on_host, copies_on_host));
+    members_.emplace_back(std::make_unique<Member>(static_cast<int>(i), *ranks_[i]));
     if (layout_.compressed.empty()) continue;
     members_.back()->compressed.emplace(
         collectives::CompressedEnd::make(*ranks_[i], static_cast<int>(i), layout_.compressed.front().plan.varies));
@@ -371,7 +386,7 @@ Task Kfac::transfer(Member& member, const KfacMessage& message, KfacMessageTimes
   if (const KfacSite site = site_of(member, message); site.group != nullptr) {
     co_await processor.delay(config_.negotiation * message.tensors);
     CollectiveKernel& kernel = member.kernels[is_broadcast(message)];
-    co_await kernel.begin();
+    co_await kernel.begin(kernel_cores(site, message));
     co_await collect(member, site, message);
     kernel.end();
   }
@@ -409,8 +424,7 @@ KfacSite Kfac::site_of(const Member& member, const KfacMessage& message) const {
 
 Task Kfac::collect(Member& member, const KfacSite& site, const KfacMessage& message) {
   Communicator& group = *site.group;
-  const auto traffic =
-      message.traffic == KfacTraffic::kGradients ? compression::Traffic::kGradients : compression::Traffic::kOther;
+  const compression::Traffic traffic = traffic_of(message);
   switch (message.collective) {
     case KfacCollective::kAllReduce:
       return group.all_reduce(site.member, message.address, message.bytes, message.type, {message.type, traffic});

@@ -66,8 +66,7 @@ struct Kfac::Member {
   Probe* probe = nullptr;
   std::array<int, 4> tracks{};  ///< AllReduces, Broadcasts, what is exposed, steps
 
-  /// Whether these are the host's work.
-  Member(int number, firmware::Rank& its_rank, bool all_reduces_on_host, bool broadcasts_on_host)
+  Member(int number, firmware::Rank& its_rank)
       : index(number),
         rank(its_rank),
         progress(its_rank.processor->create_completion_queue("the compute stream")),
@@ -80,8 +79,8 @@ struct Kfac::Member {
                 firmware::Counter(*its_rank.processor, "what an earlier step sends")},
         ready{firmware::Counter(*its_rank.processor, "messages to be ready"),
               firmware::Counter(*its_rank.processor, "Broadcasts to be ready")},
-        kernels{CollectiveKernel(its_rank, all_reduces_on_host, "an AllReduce's kernel"),
-                CollectiveKernel(its_rank, broadcasts_on_host, "a Broadcast's kernel")} {}
+        kernels{CollectiveKernel(its_rank, "an AllReduce's kernel"),
+                CollectiveKernel(its_rank, "a Broadcast's kernel")} {}
 };
 
 }  // namespace weft::schedules

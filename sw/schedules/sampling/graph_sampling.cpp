@@ -102,14 +102,14 @@ struct GraphSampling::Member {
   int slice_row = 0;
   int sum_row = 0;
 
-  Member(int number, Rank& its_rank, HostMemory& its_host, std::size_t batches, bool on_host)
+  Member(int number, Rank& its_rank, HostMemory& its_host, std::size_t batches)
       : index(number),
         rank(its_rank),
         host(its_host),
         progress(its_rank.processor->create_completion_queue("the compute stream")),
         gradients(its_rank.processor->create_completion_queue("gradients of a batch")),
         loads(its_rank.processor->create_completion_queue("a batch in the accelerator's memory")),
-        kernel(its_rank, on_host, "an AllReduce's kernel"),
+        kernel(its_rank, "an AllReduce's kernel"),
         is_sampled(batches),
         sampled(*its_rank.processor, "a sampled batch"),
         taken(*its_rank.processor, "the main thread to take a batch"),
@@ -154,14 +154,13 @@ GraphSampling::GraphSampling(std::vector<Rank*> ranks, const SamplingConfig& con
   gradient_bytes_ = 4 * static_cast<std::uint64_t>(sage_parameters(config));
   collectives::require_exact_sums(collectives, *ranks_.front());
   if (sums()) communicator_ = std::make_unique<collectives::Communicator>(ranks_, collectives, "gradients");
-  const bool on_host = collectives::algorithm_of(collectives.algorithm).on_host;
   int nodes = 0;
   for (const Rank* rank : ranks_) nodes = std::max(nodes, rank->node + 1);
   for (int node = 0; node < nodes; ++node) hosts_.push_back(std::make_unique<HostMemory>(config.host_memory));
   for (Rank* rank : ranks_) {
     members_.push_back(std::make_unique<Member>(static_cast<int>(members_.size()), *rank,
                                                 *hosts_[static_cast<std::size_t>(rank->node)],
-                                                static_cast<std::size_t>(batches_), on_host));
+                                                static_cast<std::size_t>(batches_)));
     place(*members_.back());
   }
 }
@@ -359,7 +358,8 @@ Task GraphSampling::reduce(Member& member) {
                                      ElementType::kFp32, batch};
     if (member.rank.store != nullptr) sum.fill(*member.rank.store, member.sums, member.index);
     const Time began = processor.now();
-    co_await member.kernel.begin();
+    co_await member.kernel.begin(
+        communicator_->kernel_cores(member.index, dimensions::Operation::kAllReduce, gradient_bytes_));
     co_await communicator_->all_reduce(member.index, member.sums, gradient_bytes_, ElementType::kFp32);
     member.kernel.end();
     member.draw(member.sum_row, "gradients", began);

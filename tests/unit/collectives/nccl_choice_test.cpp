@@ -39,12 +39,12 @@ std::uint64_t first(const NcclGroup& group, const NcclWay& way) {
   return 0;
 }
 
-// By hand, of 64 members on 8 nodes at 360 GB/s, in us: the starts of trees are 6.8 + 2 (7 x 1.8 x 0.6 + 3 x 5) = 51.9
-// in LL, 14 + 2 (7 x 1.25 + 3 x 8.5) = 82.5 in LL128 and 8.4 + 2 (7 x 4 + 3 x 14) = 148.4, those of rings 6.6 + 112
-// x 1.8 x 0.6 + 14 x 2.7 = 165.4, 14 + 112 x 1.9 + 14 x 4 = 282.8 and 1.4 (8.4 + 112 x 3.4 + 14 x 14) = 819.3. LL
-// carries 20.4 GB/s. 128 KiB take 51.9 + 2 x 128 KiB / (0.5 x 20.4 GB/s) = 77.6 in LL and 83.9 in LL128, 256 KiB 116.2
-// and 85.3. 256 MiB take 1,811 through trees in LL128, 1,879 in rings, 1,949 through trees without and 2,287 in rings
-// without, 512 MiB 3,540, 3,474, 3,390 and 3,755.
+// By hand, of 64 members on 8 nodes at 360 GB/s, in us: the starts of trees are 6.8 + 2 (7 x 0.6 + 3 x 5) = 45.2 in LL,
+// 14 + 2 (7 x 1.25 + 3 x 8.5) = 82.5 in LL128 and 8.4 + 2 (7 x 4 + 3 x 14) = 148.4, those of rings 6.6 + 112 x 1 + 14
+// x 2.7 = 156.4, 14 + 112 x 1.9 + 14 x 4 = 282.8 and 1.4 (8.4 + 112 x 3.4 + 14 x 14) = 819.3. LL carries 20.4 GB/s. 128
+// KiB take 45.2 + 2 x 128 KiB / (0.5 x 20.4 GB/s) = 70.9 in LL and 83.9 in LL128, 256 KiB 109.5 and 85.3. 256 MiB take
+// 1,811 through trees in LL128, 1,879 in rings, 1,949 through trees without and 2,287 in rings without, 512 MiB 3,540,
+// 3,474, 3,390 and 3,755.
 TEST(NcclChoice, OfSixtyFourMembersFollowsTheCostModel) {
   EXPECT_EQ(sum(kEightNodes, 8), kTreeOfWords);
   EXPECT_EQ(sum(kEightNodes, 128 * kKiB), kTreeOfWords);
@@ -58,11 +58,11 @@ double from(double start, double later_start, double each, double later_each) {
   return (later_start - start) / (each - later_each);
 }
 
-// Once round: 6.6 + 56 x 1.8 x 0.6 + 7 x 2.7 = 85.98 us at 20.4 GB/s, 14 + 56 x 1.9 + 7 x 4 = 148.4 at 92 % of 360, and
+// Once round: 6.6 + 56 x 1 + 7 x 2.7 = 81.5 us at 20.4 GB/s, 14 + 56 x 1.9 + 7 x 4 = 148.4 at 92 % of 360, and
 // 8.4 + 56 x 3.4 + 7 x 14 = 296.8.
 TEST(NcclChoice, OfWhatGoesByRingsTakesTheFastestProtocol) {
   const double part = 63.0 / 64;
-  const double lines = from(85.98, 148.4, part / 20.4e3, part / (0.92 * 360e3));
+  const double lines = from(81.5, 148.4, part / 20.4e3, part / (0.92 * 360e3));
   const double simple = from(148.4, 296.8, part / (0.92 * 360e3), part / 360e3);
   const auto at = [](double bytes) {
     return nccl_way(kEightNodes, NcclCollective::kBlocks, static_cast<std::uint64_t>(bytes));
@@ -127,11 +127,11 @@ TEST(NcclChoice, HasRingsWithinANode) {
   EXPECT_EQ(sum(node, 256 * kMiB), kRing);
 }
 
-// NVLS takes 25 us and bytes at 5/6 of 388 GB/s, a ring in LL 6.6 + 14 x 0.6 = 15 us and bytes at 4/7 of 141 GB/s.
+// NVLS takes 25 us and bytes at 85 % of 388 GB/s, a ring in LL 6.6 + 14 x 0.6 = 15 us and bytes at 4/7 of 141 GB/s.
 TEST(NcclChoice, HasNvlsWithinANodeWhoseSwitchesReduce) {
   NcclGroup node{8, 1, 8, 388_GBps, 388_GBps, std::nullopt};
   node.nvls = true;
-  const double nvls = from(15, 25, 14.0 / 8 / 141e3, 1 / (388e3 * 5 / 6));
+  const double nvls = from(15, 25, 14.0 / 8 / 141e3, 1 / (388e3 * 0.85));
   EXPECT_EQ(sum(node, 0.99 * nvls), kRingOfWords);
   EXPECT_EQ(sum(node, 1.01 * nvls), kNvls);
   EXPECT_EQ(sum(node, 1 << 30), kNvls);
@@ -140,8 +140,8 @@ TEST(NcclChoice, HasNvlsWithinANodeWhoseSwitchesReduce) {
   EXPECT_EQ(sum(node, 1 << 30), kRingOfWords);
 }
 
-// Two nodes: 25 + 2 x 20.9 us and 5/6 of 388 GB/s. Eight: 25 + 6 x 20.9 us and 5/6 of half of 360 GB/s, which is less
-// than rings reach.
+// Two nodes: 25 + 2 x 20.9 us and 16/30 of 8 x 57.7 GB/s. Eight: 25 + 6 x 20.9 us and 64/126 of 360 GB/s, which is what
+// rings reach that start later. Up to 2.27: 25 + 6 x 14 us and 5/6 of half of 360 GB/s, which is less.
 TEST(NcclChoice, HasNvlsTreesOnSeveralNodes) {
   NcclGroup two{16, 2, 8, 388_GBps, 400_GBps, std::nullopt};
   two.nvls = true;
@@ -151,11 +151,16 @@ TEST(NcclChoice, HasNvlsTreesOnSeveralNodes) {
   NcclGroup eight = kEightNodes;
   eight.nvls = true;
   EXPECT_EQ(sum(eight, 256 * kKiB), kTreeOfLines);
+  EXPECT_EQ(sum(eight, 512 * kMiB), kNvlsTree);
+  EXPECT_EQ(sum(eight, 2048 * kMiB), kNvlsTree);
+  eight.version = NcclVersion::k2_27;
+  EXPECT_EQ(sum(eight, 512 * kMiB), kTree);
   EXPECT_EQ(sum(eight, 2048 * kMiB), kRing);
 }
 
-// With switches that reduce across nodes too: NVLS takes 25 + 18 us and 5/6 of the lower rate on any number of nodes.
-// Without those within, CollNet takes 2 (3.7 + 7 x 0.4) + 31 us and 85 % of a half of it; one member a node 30 us.
+// With switches that reduce across nodes too: NVLS takes 25 + 18 us and 64/126 of the rate across on any number of
+// nodes. Without those within, CollNet takes 2 (3.7 + 7 x 0.4) + 31 us and 85 % of a half of it; one member a node 14
+// us.
 TEST(NcclChoice, HasSwitchesAcrossNodesWhereTheyAreEnabled) {
   NcclGroup group = kEightNodes;
   group.collnet = true;
@@ -201,6 +206,75 @@ TEST(NcclChoice, HasNoPatForTwoButInItsProtocol) {
   EXPECT_EQ(nccl_way(two, NcclCollective::kBlocks, 8), kRingOfWords);
   two.flags = Flags::kNone;
   EXPECT_EQ(nccl_way(two, NcclCollective::kBlocks, 8), kPat);
+}
+
+NcclWay gather(const NcclGroup& group, double bytes) {
+  return nccl_way(group, NcclCollective::kBlocks, static_cast<std::uint64_t>(bytes));
+}
+
+NcclGroup in(NcclVersion version, NcclGroup group) {
+  group.version = version;
+  return group;
+}
+
+// Its rate was 85 % at first: later releases leave it earlier for rings in LL128 (the numbers are those above).
+TEST(NcclVersions, HavePatFrom2_23On) {
+  NcclGroup group{64, 64, 4, Rate(), 25_GBps, std::nullopt};
+  group.pat = true;
+  EXPECT_EQ(gather(in(NcclVersion::k2_22, group), 8), kRingOfWords);
+  const double part = 63.0 / 64;
+  const double first = from(211.2, 549.5, 1 / (0.85 * 25e3), part / (0.92 * 25e3));
+  const double later = from(211.2, 549.5, 1 / (0.75 * 25e3), part / (0.92 * 25e3));
+  ASSERT_LT(later, first);
+  EXPECT_EQ(gather(in(NcclVersion::k2_23, group), 0.99 * first), kPat);
+  EXPECT_EQ(gather(in(NcclVersion::k2_23, group), 1.01 * first), kRingOfLines);
+  EXPECT_EQ(gather(in(NcclVersion::k2_24, group), 0.99 * later), kPat);
+  EXPECT_EQ(gather(in(NcclVersion::k2_24, group), 1.01 * later), kRingOfLines);
+}
+
+// 64 MiB of 64 members on 8 nodes take a ring 348 us in LL128; CollNet 44 us and bytes at 85 % of 360 GB/s, 263; NVLS
+// 43 us and bytes at 90 %, 250, or by 2.28 at 7/8 x 7/8 x 85 % of 450, 272.
+TEST(NcclVersions, HaveAllgathersByTheSwitchesAcrossNodesFrom2_20AndByNvlsFrom2_27On) {
+  NcclGroup group = kEightNodes;
+  group.nvls = true;
+  EXPECT_EQ(gather(group, 64 * kMiB), kRingOfLines);
+  group.collnet = true;
+  EXPECT_EQ(gather(in(NcclVersion::k2_19, group), 64 * kMiB), kRingOfLines);
+  EXPECT_EQ(gather(in(NcclVersion::k2_20, group), 64 * kMiB), kCollnet);
+  EXPECT_EQ(gather(in(NcclVersion::k2_26, group), 64 * kMiB), kCollnet);
+  EXPECT_EQ(gather(in(NcclVersion::k2_27, group), 64 * kMiB), kNvls);
+  EXPECT_EQ(gather(in(NcclVersion::k2_28, group), 64 * kMiB), kNvls);
+  group.flags = Flags::kLines;
+  EXPECT_EQ(gather(group, 64 * kMiB), kRingOfLines);
+}
+
+// 8 MiB on 8 members of a node at 450 GB/s: a ring in LL128 27.3 + 17.7 us; NVLS 25 + 18.6 at the whole rate, + 21.3 at
+// 7/8 of it, + 28.6 by 2.28.
+TEST(NcclVersions, ExpectLessOfNvlsForAllgathersOfANode) {
+  NcclGroup node{8, 1, 8, 450_GBps, 450_GBps, std::nullopt};
+  EXPECT_EQ(gather(in(NcclVersion::k2_26, node), 8 * kMiB), kRingOfLines);
+  node.nvls = true;
+  EXPECT_EQ(gather(in(NcclVersion::k2_26, node), 8 * kMiB), kNvls);
+  EXPECT_EQ(gather(in(NcclVersion::k2_27, node), 8 * kMiB), kRingOfLines);
+  EXPECT_EQ(gather(in(NcclVersion::k2_27, node), 5e6), kNvls);
+  EXPECT_EQ(gather(in(NcclVersion::k2_28, node), 5e6), kRingOfLines);
+  NcclGroup large{36, 1, 8, 450_GBps, 450_GBps, std::nullopt};
+  large.nvls = true;
+  for (std::uint64_t bytes = 1; bytes < 1ULL << 32; bytes *= 2) {
+    EXPECT_NE(gather(in(NcclVersion::k2_26, large), static_cast<double>(bytes)), kNvls);
+  }
+}
+
+// 4 MB on 8 members of a node: a ring in LL 15 us and 7/4 of the bytes at 141 GB/s, or twice that once a release knows
+// Blackwell, which LL128 with 40.6 us and 7/4 of them at 828 GB/s is between.
+TEST(NcclVersions, KnowBlackwellFrom2_25On) {
+  const NcclGroup node{8, 1, 8, 900_GBps, 900_GBps, std::nullopt};
+  EXPECT_EQ(sum(in(NcclVersion::k2_24, node), 4e6), kRingOfLines);
+  EXPECT_EQ(sum(in(NcclVersion::k2_25, node), 4e6), kRingOfWords);
+  EXPECT_TRUE(is_blackwell(900_GBps));
+  EXPECT_FALSE(is_blackwell(450_GBps));
+  EXPECT_EQ(rules_of(NcclVersion::k2_27).most_ctas, 32);
+  EXPECT_EQ(rules_of(NcclVersion::k2_28).most_ctas, 16);
 }
 
 }  // namespace
