@@ -314,9 +314,12 @@ TEST_F(WorkloadCli, RefusesBadInput) {
 
 /// Tokens come to experts in other nodes, each memory as it must be, evenly or not; and fewer bytes cross the network.
 TEST_F(WorkloadCli, TokensCrossOnceForEachNode) {
+  write("tiny.json",
+        R"({"layers":2,"d_model":256,"ffn":512,"heads":4,"vocab":512,"sequence":64,"experts":16,"top_k":4,)"
+        R"("expert_ffn":128})");
   const std::string machine =
-      "run dgx-h100 --set accelerators=8 --set per_node=4 --set workload.kind=transformer --set workload.layers=2 "
-      "--set workload.model=qwen3-30b-a3b --set workload.parallel=ep=8,dp=8 --set workload.sequence=64 "
+      "run dgx-h100 --set accelerators=8 --set per_node=4 --set workload.kind=transformer "
+      "--set workload.model=../tiny.json --set workload.parallel=ep=8,dp=8 "
       "--set workload.library=communicators --set collectives.algorithm=deepep --set workload.reduce_type=fp32 "
       "--set data=true --json ";
   const Ran each = weft(machine + "--set collectives.algorithm=nccl");
