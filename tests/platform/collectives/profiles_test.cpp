@@ -75,7 +75,8 @@ TEST_P(ScaleUpProfiles, ReachWhatTheirHeadersLeave) {
 
 TEST_P(ScaleUpProfiles, JoinDomainsOf1024) {
   const DomainRun run = run_of(GetParam().part, 1024, 64 << 10, CollectiveOp::kBroadcast,
-                               {R"(scale_up.fabric.faults=[{"link":"plane0","down":true}])"});
+                               {R"(scale_up.fabric.faults=[{"link":"plane0","down":true}])"}, true);
+  EXPECT_EQ(run.wrong, 0);
   EXPECT_GT(run.us, 0);
 }
 
@@ -83,9 +84,9 @@ INSTANTIATE_TEST_SUITE_P(Protocols, ScaleUpProfiles,
                          testing::Values(Protocol{"ualink-200g", 256.0 / 275},
                                          Protocol{"scale-up-ethernet-800g", 2048.0 / 2094},
                                          Protocol{"nvswitch-nvl72", 8.0 / 9}),
-                         [](const auto& info) {
-                           return std::string(info.param.part).substr(0, 6) == "ualink" ? std::string("UALink")
-                                  : std::string(info.param.part).substr(0, 5) == "scale"
+                         [](const auto& protocol) {
+                           return std::string(protocol.param.part).substr(0, 6) == "ualink" ? std::string("UALink")
+                                  : std::string(protocol.param.part).substr(0, 5) == "scale"
                                       ? std::string("ScaleUpEthernet")
                                       : std::string("NVLink");
                          });
