@@ -27,19 +27,11 @@ double seconds(Time time) {
 SignalWindow::SignalWindow(const CongestionSite& site, const Config& config)
     : config_(config),
       packet_(static_cast<double>(site.packet.count())),
-      network_(site.round_trip),
       base_(site.round_trip),
       target_(config.target > Time() ? config.target : site.round_trip * 3 / 4),
-      carried_(static_cast<double>(site.carried())),
-      most_(std::max(packet_, config.most * carried_)),
+      most_(std::max(packet_, config.most * static_cast<double>(site.carried()))),
       window_(most_),
-      scale_(carried_ / kReferenceCarried) {}
-
-void SignalWindow::learn_base(Time trip) {
-  if (trip <= Time() || trip >= base_) return;
-  base_ = trip;
-  most_ = std::max(packet_, config_.most * carried_ * seconds(base_) / seconds(network_));
-}
+      scale_(static_cast<double>(site.carried()) / kReferenceCarried) {}
 
 void SignalWindow::keep_in_bounds() {
   window_ = std::clamp(window_, packet_, most_);
@@ -55,24 +47,21 @@ void SignalWindow::mean(double delay, bool marked) {
   mean_delay_ += config_.delay_weight * (delay - mean_delay_);
 }
 
-bool SignalWindow::adapt(Time now, double delay, bool bad) {
-  if (!config_.quick_adapt) return false;
-  bool done = bad && ignore_ > 0;
-  if (!done && now > adapt_until_) {
-    const bool counted = adapt_until_ != Time();
-    done = counted && (was_cut_ || delay > kLongestDelay * seconds(target_)) && achieved_ < most_ / kLittle;
-    if (done) {
-      window_ = achieved_;
-      keep_in_bounds();
-      ignore_ = under_way_;
-      was_cut_ = false;
-      ++adapts_;
-    }
-    achieved_ = 0;
-    adapt_until_ = now + base_ + target_;
+bool SignalWindow::adapt(Time now, double delay) {
+  if (!config_.quick_adapt || now < adapt_until_) return false;
+  const bool counted = adapt_until_ != Time();
+  const bool adapts = counted && (was_cut_ || delay > kLongestDelay * seconds(target_)) && achieved_ < most_ / kLittle;
+  if (adapts) {
+    window_ = achieved_;
+    keep_in_bounds();
+    ignore_ = under_way_;
+    growth_ = 0;
+    ++adapts_;
   }
-  if (done) growth_ = since_applied_ = 0;
-  return done;
+  achieved_ = 0;
+  was_cut_ = false;
+  adapt_until_ = now + base_ + target_;
+  return adapts;
 }
 
 bool SignalWindow::grow_fast(double delay, double bytes) {
@@ -103,21 +92,20 @@ void SignalWindow::apply(Time now) {
 void SignalWindow::acknowledged(Time now, const Acknowledged& packets) {
   const auto bytes = static_cast<double>(packets.wire_bytes);
   const Time trip = packets.round_trip;
-  learn_base(trip);
+  if (trip > Time()) base_ = std::min(base_, trip);
   const double delay = seconds(trip - base_);
   arrived(bytes);
   achieved_ += bytes;
   mean(delay, packets.marked);
-  if (adapt(now, delay, packets.marked)) return;
+  if (adapt(now, delay) || ignore_ > 0) return;
   since_applied_ += bytes;
   const double target = seconds(target_);
   if (!packets.marked) {
+    if (grow_fast(delay, bytes)) return keep_in_bounds();
     const double scaled_target = target / seconds(kReferenceTrip);
-    if (delay >= target) {
-      growth_ += config_.fair * packet_ * scale_ * bytes;
-    } else if (!grow_fast(delay, bytes)) {
-      growth_ += config_.proportional * packet_ * scale_ * scaled_target * bytes * (target - delay) / target;
-    }
+    growth_ += delay < target
+                   ? config_.proportional * packet_ * scale_ * scaled_target * bytes * (target - delay) / target
+                   : config_.fair * packet_ * scale_ * bytes;
   } else {
     is_fast_ = false;
     idle_bytes_ = 0;
@@ -127,7 +115,6 @@ void SignalWindow::acknowledged(Time now, const Acknowledged& packets) {
       ++cuts_;
     }
   }
-  keep_in_bounds();
   apply(now);
   keep_in_bounds();
 }
@@ -135,9 +122,9 @@ void SignalWindow::acknowledged(Time now, const Acknowledged& packets) {
 void SignalWindow::lost(Time now) {
   was_cut_ = true;
   arrived(packet_);
-  // A full queue has cut it, whose delay nobody has measured.
-  mean(seconds(network_), true);
-  if (adapt(now, 0, true)) return;
+  is_fast_ = false;
+  idle_bytes_ = 0;
+  if (ignore_ > 0 || adapt(now, mean_delay_)) return;
   window_ -= packet_;
   keep_in_bounds();
 }
