@@ -252,8 +252,8 @@ class alignas(64) Transmitter final : public Backward {
   /// What most links have no use for.
   struct alignas(64) Extra {
     CausePlace place = 0;
-    Why holder;  ///< what whoever gave the latest credit back had it for
-    Time held;   ///< and how long still
+    Why holder;                          ///< what whoever gave the latest credit back had it for
+    Time held;                           ///< and how long still
     std::unique_ptr<LinkFaults> faults;  ///< of one that is disturbed
     const Planes* planes = nullptr;
     std::uint64_t planes_missed = 0;

@@ -402,9 +402,14 @@ bool assign(const Scalar& scalar, Range range, const json& value) {
                           return true;
                         },
                         [&](const EnumRef& ref) {
-                          if (!value.is_string()) return false;
-                          const auto& name = value.get_ref<const std::string&>();
-                          const auto found = std::find(ref.names.begin(), ref.names.end(), name);
+                          if (!value.is_string() && !value.is_number()) return false;
+                          // A release is a name that people write as a number: 2.20 has then lost its zero.
+                          const auto is_it = [&](std::string_view name) {
+                            if (value.is_string()) return name == value.get_ref<const std::string&>();
+                            const json number = json::parse(name, nullptr, /*allow_exceptions=*/false);
+                            return number.is_number() && number.get<double>() == value.get<double>();
+                          };
+                          const auto found = std::find_if(ref.names.begin(), ref.names.end(), is_it);
                           if (found == ref.names.end()) return false;
                           ref.store(static_cast<std::size_t>(found - ref.names.begin()));
                           return true;

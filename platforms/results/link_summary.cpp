@@ -285,14 +285,23 @@ std::string link_table(Machine& machine, Time span, const LinkBaseline* since) {
   return text;
 }
 
+namespace {
+
+double had(const Link& link) {
+  if (link.busy == Time() || link.transmitter->rate_had() == 1) return 1;
+  return std::min(1.0, share(transfer_time(Bytes(link.bytes), link.transmitter->rate()), link.busy));
+}
+
+}  // namespace
+
 std::map<Causes::Place, NamedLink> links_by_place(Machine& machine, Time span, const LinkBaseline* since) {
   std::map<Causes::Place, NamedLink> places;
   for (const Network& network : networks(machine, span, since)) {
     const auto take = [&](const std::vector<Link>& links, const char* joins) {
       for (const Link& link : links) {
         const std::int64_t lost = std::max<std::int64_t>(link.damaged - link.replayed, 0) + link.dropped;
-        places[link.transmitter->place()] = {link.name,        network.name, joins, link.transmitter,
-                                             link.utilisation, link.packets, lost,  link.faults};
+        places[link.transmitter->place()] = {link.name, network.name, joins, link.transmitter, link.utilisation,
+                                             had(link), link.packets, lost,  link.faults};
       }
     };
     take(network.from_ends, "from ends");

@@ -40,6 +40,7 @@ struct NamedLink {
   std::string joins;    ///< "from ends", "to ends", "between switches"
   const fabric::Transmitter* transmitter = nullptr;
   double utilisation = 0;
+  double had = 1;  ///< the share of its rate while it was sending: less with faults, and where it sends again
   std::int64_t packets = 0;
   std::int64_t lost = 0;            ///< of these: damaged and not sent again by the link, or dropped where they arrived
   std::vector<std::string> faults;  ///< that happened to it, or slowed it down, as the platform names them

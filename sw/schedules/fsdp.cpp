@@ -36,8 +36,6 @@ std::uint64_t gradient_seed(int step, int index) {
 }
 
 constexpr ElementType kScaleType = ElementType::kFp32;
-/// In the type that is summed.
-constexpr collectives::Carries kGradientSums{std::nullopt, compression::Traffic::kGradients};
 
 }  // namespace
 
@@ -393,12 +391,12 @@ Task Fsdp::gather(Member& member, int step, int index) {
   // In float8 some bytes are two weights.
   collectives::Carries carries{std::nullopt, compression::Traffic::kParameters};
   if (plan_.scales == 0) carries.type = config_.parameter_type;
-  co_await member.gather_kernel.begin(
-      group.kernel_cores(member.shard, dimensions::Operation::kAllgather, bytes, carries));
+  constexpr auto kWhat = dimensions::Operation::kAllgather;
+  co_await member.gather_kernel.begin(group.kernel_cores(member.shard, kWhat, bytes, carries));
   const Time began = member.rank.processor->now();
   co_await group.allgather(member.shard, buffer, bytes, unit, carries);
   member.gather_kernel.end();
-  member.count(dimensions::Operation::kAllgather, shards_, bytes, began);
+  member.count(kWhat, shards_, bytes, began);
   if (member.rank.store != nullptr)
     member.wrong += check::compare_gathered(*member.rank.store, config_.parameter_type, buffer, bytes, seed);
   const std::uint64_t done = gather_of(step, index) + 1;
@@ -412,14 +410,6 @@ Task Fsdp::gather(Member& member, int step, int index) {
 Communicator& Fsdp::scatter_group(const Member& member) const {
   const Groups& groups = config_.separate_streams ? scatter_groups_ : gather_groups_;
   return *groups[static_cast<std::size_t>(member.copy)];
-}
-
-int Fsdp::scatter_cores(const Member& member, std::uint64_t bytes) {
-  using dimensions::Operation;
-  if (shards_ > 1) {
-    return scatter_group(member).kernel_cores(member.shard, Operation::kReduceScatter, bytes, kGradientSums);
-  }
-  return copies_ > 1 ? copy_groups_[0]->kernel_cores(member.copy, Operation::kAllReduce, bytes, kGradientSums) : 0;
 }
 
 Task Fsdp::scatter(Member& member, int step, int index) {
@@ -482,12 +472,12 @@ Task Fsdp::all_reduce(Member& member, int step, int index) {
   const std::uint64_t shard = member.gradients[static_cast<std::size_t>(index)];
   const Time asked = member.rank.processor->now();
   Communicator& group = *copy_groups_[static_cast<std::size_t>(member.shard)];
-  co_await member.copies_kernel.begin(
-      group.kernel_cores(member.copy, dimensions::Operation::kAllReduce, own.bytes, kGradientSums));
+  constexpr auto kWhat = dimensions::Operation::kAllReduce;
+  co_await member.copies_kernel.begin(group.kernel_cores(member.copy, kWhat, own.bytes, kGradientSums));
   const Time began = member.rank.processor->now();
   co_await group.all_reduce(member.copy, shard, own.bytes, config_.reduce_type, kGradientSums);
   member.copies_kernel.end();
-  member.count(dimensions::Operation::kAllReduce, copies_, own.bytes, began);
+  member.count(kWhat, copies_, own.bytes, began);
   check_sums(member, shard, own, step, index);
   if (!member.drawing) co_return;
   member.drawing->collective(FsdpDrawing::kCopies, {"AllReduce", "all-reduce " + job.name, asked, began, own.bytes,

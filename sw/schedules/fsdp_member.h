@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -13,6 +14,9 @@
 
 /// Part of Fsdp.
 namespace weft::schedules {
+
+/// Of sums of gradients, in the type that is summed.
+inline constexpr collectives::Carries kGradientSums{std::nullopt, compression::Traffic::kGradients};
 
 // Semaphores of the accelerator: Allgathers and ReduceScatters done since the beginning.
 inline constexpr std::uint32_t kGathered = 0;

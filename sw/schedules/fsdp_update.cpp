@@ -199,4 +199,11 @@ Task Fsdp::exchange(Member& member, const PlannedPiece& piece, std::uint64_t num
   member.rank.accelerator.signal(kExchanged, number);
 }
 
+int Fsdp::scatter_cores(const Member& member, std::uint64_t bytes) {
+  using dimensions::Operation;
+  if (shards_ > 1)
+    return scatter_group(member).kernel_cores(member.shard, Operation::kReduceScatter, bytes, kGradientSums);
+  return copies_ > 1 ? copy_groups_[0]->kernel_cores(member.copy, Operation::kAllReduce, bytes, kGradientSums) : 0;
+}
+
 }  // namespace weft::schedules

@@ -66,8 +66,8 @@ std::optional<Tokens> tokens_of(const Node& node, std::size_t members) {
     const std::int64_t most = *std::max_element(first, last);
     const std::int64_t all = std::accumulate(first, last, std::int64_t{0});
     if (tokens.nodes[n] >= most && tokens.nodes[n] <= all) continue;
-    throw AttributeError(node.label() + ": attribute " + kNodeBytes + ": expected from " + std::to_string(most) + " to " +
-                         std::to_string(all) + " bytes for node " + std::to_string(n) +
+    throw AttributeError(node.label() + ": attribute " + kNodeBytes + ": expected from " + std::to_string(most) +
+                         " to " + std::to_string(all) + " bytes for node " + std::to_string(n) +
                          ", the most of a member and the sum of all in " + kMemberBytes + ", got " +
                          std::to_string(tokens.nodes[n]));
   }

@@ -73,7 +73,7 @@ class Names {
       json[link.name] = {{"network", link.network},
                          {"joins", link.joins},
                          {"rate", to_text(link.transmitter->rate())},
-                         {"had", link.transmitter->rate_had()},
+                         {"had", link.had},
                          {"faults", link.faults},
                          {"propagation", to_text(link.transmitter->propagation())},
                          {"buffer", to_text(Bytes(static_cast<std::uint64_t>(link.transmitter->buffer())))},

@@ -145,7 +145,8 @@ int NcclCollectives::kernel_cores(Operation what, bool of_equal_parts) const {
   const bool copies = what == Operation::kAllgather || (what == Operation::kAllToAll && of_equal_parts);
   if (copies && config_.cta_policy == CtaPolicy::kZero && nccl_.nodes == 1) return 0;
   const int most = rules_of(config_.version).most_ctas;
-  if (!is_blackwell(nccl_.within) || ranks_.front()->copy_engines <= rules_of(kNewestNccl).most_ctas) return kUsualCores;
+  if (!is_blackwell(nccl_.within) || ranks_.front()->copy_engines <= rules_of(kNewestNccl).most_ctas)
+    return kUsualCores;
   follow(ranks_.front()->followed, Followed::kVersion);
   return std::min(most, ranks_.front()->copy_engines);
 }

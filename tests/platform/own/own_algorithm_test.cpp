@@ -184,7 +184,8 @@ TEST_F(OwnAlgorithm, FollowsItsOwnFields) {
       Setter setter(window);
       section.config.fields(setter);
     }
-    EXPECT_EQ(keys, (std::vector<std::string>{"nccl", "in_network", "multicast", "dimensions", "my_allgather"}));
+    EXPECT_EQ(keys,
+              (std::vector<std::string>{"nccl", "in_network", "multicast", "deepep", "dimensions", "my_allgather"}));
     return run(config, CollectiveOp::kAllgather, {4096}).results.front().time;
   };
   EXPECT_GT(ended(1, Time()), ended(7, Time()));
@@ -211,8 +212,9 @@ TEST_F(OwnAlgorithm, RingsDoWhatItHasNot) {
 
 TEST_F(OwnAlgorithm, RefusesWhatNobodyDoesForIt) {
   const MachineConfig config = machine_of(4, 1, "my-allgather");
-  EXPECT_EQ(refusal(config, CollectiveOp::kAllToAll),
-            "collectives.algorithm: expected nccl, dimensions or my-all-to-all for an AllToAll, got my-allgather");
+  EXPECT_EQ(
+      refusal(config, CollectiveOp::kAllToAll),
+      "collectives.algorithm: expected nccl, deepep, dimensions or my-all-to-all for an AllToAll, got my-allgather");
   EXPECT_EQ(refusal(config, CollectiveOp::kGather),
             "collectives.algorithm: expected dimensions for gather, got my-allgather");
   // One that has all three of a training step has no rings beside it.

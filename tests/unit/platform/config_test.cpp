@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "platforms/config/document.h"
-#include "platforms/config/other_values.h"
 #include "tests/support/config.h"
 
 namespace weft::platforms {
@@ -342,57 +341,6 @@ TEST(ConfigOverrides, Errors) {
   EXPECT_EQ(error_in(R"({"enjine": {}})", {"enjine.clock=1GHz"}),
             "p.json: enjine: expected a known key, got \"enjine\". Did you mean \"engine\"?");
   EXPECT_EQ(error_in(R"({"list": [1, 2]})", {"list.2=1"}), "--set: list.2: expected an index below 2, got \"2\"");
-}
-
-TEST(ConfigValues, AreIndifferentWhereNoOtherChangesAResult) {
-  EngineConfig config;
-  const auto is_indifferent_to = [&config](const char* field, const std::function<std::uint64_t()>& result) {
-    return is_indifferent([&](FieldVisitor& visitor) { config.fields(visitor); }, field, result, Extremes::kTried);
-  };
-  const auto channels = [&config] {
-    if (config.memory.channels > 64) throw ConfigError("store.channels", "expected at most 64");
-    return static_cast<std::uint64_t>(config.memory.channels >= 4);
-  };
-  EXPECT_FALSE(is_indifferent_to("store.channels", channels));
-  EXPECT_TRUE(is_indifferent_to("store.channels", [&] { return channels() * 0; }));
-  EXPECT_TRUE(is_indifferent_to("store.size", channels));
-  EXPECT_TRUE(is_indifferent_to("sparse", channels));
-  EXPECT_FALSE(is_indifferent_to("sparse", [&] { return std::uint64_t{config.sparse}; }));
-  EXPECT_FALSE(is_indifferent_to("order", [&] { return static_cast<std::uint64_t>(config.order); }));
-  EXPECT_FALSE(is_indifferent_to("efficiency", [&] { return static_cast<std::uint64_t>(config.efficiency * 10); }));
-  EXPECT_FALSE(is_indifferent_to("label", channels));
-  EXPECT_FALSE(is_indifferent_to("store", channels));
-  EXPECT_FALSE(is_indifferent_to("nothing", channels));
-  // Where everything else is refused, nothing is known.
-  EXPECT_FALSE(is_indifferent_to("clock", [&] {
-    return config.clock == 1000_MHz ? std::uint64_t{1} : throw ConfigError("clock", "expected 1000MHz");
-  }));
-  EXPECT_EQ(config_to_json(config), config_to_json(EngineConfig()));
-  config.clock = Frequency(INT64_MAX);
-  EXPECT_TRUE(is_indifferent_to("clock", [] { return std::uint64_t{0}; })) << "no neighbour above it";
-}
-
-TEST(ConfigValues, AreMovedFarWithinTheirLimits) {
-  EngineConfig config;
-  const auto move = [&config](const char* field, bool up) {
-    move_far([&](FieldVisitor& visitor) { config.fields(visitor); }, field, up);
-  };
-  config.clock = 2048_MHz;
-  move("clock", false);
-  EXPECT_EQ(config.clock, 2_MHz);
-  config.clock = Frequency(INT64_MAX - 1);
-  move("clock", true);
-  EXPECT_EQ(config.clock, Frequency(INT64_MAX)) << "no product beyond it";
-  config.memory.channels = 5;
-  move("store.channels", false);
-  EXPECT_EQ(config.memory.channels, 1) << "its least";
-  config.efficiency = 0.5;
-  move("efficiency", false);
-  EXPECT_DOUBLE_EQ(config.efficiency, 0.5 / 1024);
-  const nlohmann::json before = config_to_json(config);
-  move("label", true);
-  move("nothing", true);
-  EXPECT_EQ(config_to_json(config), before);
 }
 
 TEST(ConfigUnused, SuggestsTheNearestKey) {

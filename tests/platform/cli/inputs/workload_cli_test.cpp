@@ -321,7 +321,7 @@ TEST_F(WorkloadCli, TokensCrossOnceForEachNode) {
       "run dgx-h100 --set accelerators=8 --set per_node=4 --set workload.kind=transformer "
       "--set workload.model=../tiny.json --set workload.parallel=ep=8,dp=8 "
       "--set workload.library=communicators --set collectives.algorithm=deepep --set workload.reduce_type=fp32 "
-      "--set data=true --json ";
+      "--data --json ";
   const Ran each = weft(machine + "--set collectives.algorithm=nccl");
   ASSERT_EQ(each.code, 0) << each.err;
   for (const char* load : {"balanced", "zipf"}) {
