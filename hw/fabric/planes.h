@@ -14,7 +14,8 @@
 namespace weft::fabric {
 
 /// What a Fault names of the planes of a network: "plane3" all links to that plane, whose switches are then gone,
-/// "end5-plane3" those of one end, "end5>plane3" and "plane3>end5" one direction of them.
+/// "end5-plane3" those of one end, "end5>plane3" and "plane3>end5" one direction of them, until routes avoid them: a
+/// link that is down one way is not used the other way either.
 struct PlaneLinks {
   std::size_t plane = 0;
   std::vector<std::uint32_t> ends;
