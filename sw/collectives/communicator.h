@@ -126,6 +126,7 @@ class Communicator {
   firmware::Task barrier(int member);
 
  private:
+  /// Where its collectives are kernels.
   static int kernel_cores(const firmware::Rank& rank, const Group& group, dimensions::Operation what,
                           bool of_equal_parts);
   /// Who does collectives: the algorithm that was asked for, or another in its place.

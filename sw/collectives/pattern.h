@@ -70,4 +70,20 @@ inline void encode(ElementType type, std::uint32_t value, std::byte* out) {
   }
 }
 
+/// How many of the whole elements in `bytes` bytes of a memory differ from what `value` says of each, by its index.
+template <typename Value>
+std::int64_t differing(const memory::BackingStore& store, ElementType type, std::uint64_t address, std::uint64_t bytes,
+                       const Value& value) {
+  const std::uint64_t unit = size_of(type);
+  std::vector<std::byte> actual(bytes);
+  std::vector<std::byte> expected(unit);
+  store.read(address, actual.data(), bytes);
+  std::int64_t wrong = 0;
+  for (std::uint64_t at = 0; at + unit <= bytes; at += unit) {
+    encode(type, value(at / unit), expected.data());
+    if (std::memcmp(expected.data(), &actual[at], unit) != 0) ++wrong;
+  }
+  return wrong;
+}
+
 }  // namespace weft::collectives

@@ -2,7 +2,6 @@
 #include "sw/collectives/reference.h"
 
 #include <algorithm>
-#include <cstring>
 #include <vector>
 
 #include "sw/collectives/pattern.h"
@@ -61,18 +60,15 @@ template <typename Value>
 std::int64_t Reference::differing(const memory::BackingStore& store, std::uint64_t address, Extent extent,
                                   bool with_rest, const Value& value) const {
   const std::uint64_t unit = size_of(type);
-  std::vector<std::byte> actual(extent.bytes);
-  std::vector<std::byte> expected(unit);
-  store.read(address, actual.data(), extent.bytes);
-  std::int64_t wrong = 0;
-  for (std::uint64_t at = 0; at + unit <= extent.bytes; at += unit) {
-    encode(type, value((extent.offset + at) / unit), expected.data());
-    if (std::memcmp(expected.data(), &actual[at], unit) != 0) ++wrong;
+  const std::uint64_t first = extent.offset / unit;
+  const std::int64_t wrong =
+      collectives::differing(store, type, address, extent.bytes, [&](std::uint64_t i) { return value(first + i); });
+  if (!with_rest) return wrong;
+  std::vector<std::byte> right;
+  for (std::uint64_t at = extent.bytes / unit * unit; at < extent.bytes; ++at) {
+    right.push_back(rest(extent.offset + at));
   }
-  for (std::uint64_t at = extent.bytes / unit * unit; with_rest && at < extent.bytes; ++at) {
-    if (actual[at] != rest(extent.offset + at)) ++wrong;
-  }
-  return wrong;
+  return wrong + collectives::differing(store, address + extent.bytes - right.size(), right);
 }
 
 std::int64_t Reference::wrong(const memory::BackingStore& store, std::uint64_t address, int member) const {

@@ -8,28 +8,9 @@
 namespace weft::schedules::check {
 
 using collectives::addend;
+using collectives::differing;
 using collectives::encode;
 using collectives::pattern;
-
-namespace {
-
-/// Compares `bytes` at `address` with what `value(i)` gives for each element.
-template <typename Value>
-std::int64_t compare(const memory::BackingStore& store, ElementType type, std::uint64_t address, std::uint64_t bytes,
-                     Value value) {
-  const std::uint64_t unit = size_of(type);
-  std::vector<std::byte> actual(bytes);
-  std::vector<std::byte> expected(unit);
-  store.read(address, actual.data(), bytes);
-  std::int64_t wrong = 0;
-  for (std::uint64_t at = 0; at + unit <= bytes; at += unit) {
-    encode(type, value(at / unit), expected.data());
-    if (std::memcmp(expected.data(), &actual[at], unit) != 0) ++wrong;
-  }
-  return wrong;
-}
-
-}  // namespace
 
 void fill_shard(memory::BackingStore& store, ElementType type, std::uint64_t buffer, std::uint64_t bytes,
                 collectives::Extent own, std::uint64_t seed) {
@@ -43,7 +24,7 @@ void fill_shard(memory::BackingStore& store, ElementType type, std::uint64_t buf
 
 std::int64_t compare_gathered(const memory::BackingStore& store, ElementType type, std::uint64_t buffer,
                               std::uint64_t bytes, std::uint64_t seed) {
-  return compare(store, type, buffer, bytes, [seed](std::uint64_t i) { return pattern(seed, 0, i); });
+  return differing(store, type, buffer, bytes, [seed](std::uint64_t i) { return pattern(seed, 0, i); });
 }
 
 void fill_gradient(memory::BackingStore& store, ElementType type, std::uint64_t buffer, std::uint64_t bytes,
@@ -59,7 +40,7 @@ void fill_gradient(memory::BackingStore& store, ElementType type, std::uint64_t 
 std::int64_t compare_scattered(const memory::BackingStore& store, ElementType type, std::uint64_t output,
                                collectives::Extent own, std::uint64_t seed, int ranks) {
   const std::uint64_t first = own.offset / size_of(type);
-  return compare(store, type, output, own.bytes, [type, seed, first, ranks](std::uint64_t i) {
+  return differing(store, type, output, own.bytes, [type, seed, first, ranks](std::uint64_t i) {
     std::uint32_t sum = 0;
     for (int r = 0; r < ranks; ++r) sum += addend(type, seed, r, ranks, first + i);
     return sum;
@@ -82,13 +63,13 @@ std::int64_t compare_parts(const memory::BackingStore& store, ElementType type, 
   const std::uint64_t unit = size_of(type);
   const std::uint64_t part = bytes / static_cast<std::uint64_t>(ranks) / unit;
   const std::uint64_t first = static_cast<std::uint64_t>(rank) * part;
-  return compare(store, type, buffer, part * static_cast<std::uint64_t>(ranks) * unit,
-                 [=](std::uint64_t i) { return pattern(seed, static_cast<int>(i / part), first + i % part); });
+  return differing(store, type, buffer, part * static_cast<std::uint64_t>(ranks) * unit,
+                   [=](std::uint64_t i) { return pattern(seed, static_cast<int>(i / part), first + i % part); });
 }
 
 std::int64_t compare_sum(const memory::BackingStore& store, ElementType type, std::uint64_t buffer, std::uint64_t bytes,
                          std::uint64_t seed, std::span<const int> members, int ranks) {
-  return compare(store, type, buffer, bytes, [=](std::uint64_t i) {
+  return differing(store, type, buffer, bytes, [=](std::uint64_t i) {
     std::uint32_t sum = 0;
     for (const int r : members) sum += addend(type, seed, r, ranks, i);
     return sum;

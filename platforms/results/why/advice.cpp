@@ -21,8 +21,7 @@ namespace {
 /// Of all links on the path that had less than their rate.
 std::set<std::string> faults_of(const ordered_json& why) {
   std::set<std::string> names;
-  const ordered_json links = why.value("links", ordered_json::object());
-  for (const auto& [name, link] : links.items()) {
+  for (const auto& [name, link] : member_of(why, "links").items()) {
     if (link.value("had", 1.0) >= 1) continue;
     for (const std::string& fault : link.value("faults", std::vector<std::string>())) names.insert(fault);
   }

@@ -22,10 +22,9 @@ using nlohmann::ordered_json;
 /// Of a wait and of a collective, what has a piece of its own. The rest is by kind.
 constexpr std::size_t kMostPieces = 12;
 
-/// An object whose members are not copied as more are added.
-ordered_json with_room(ordered_json object = ordered_json::object()) {
-  constexpr std::size_t kMembers = 24;
-  object.get_ref<ordered_json::object_t&>().reserve(kMembers);
+/// An object whose members are not copied as more are added, up to so many.
+ordered_json with_room(std::size_t members, ordered_json object = ordered_json::object()) {
+  object.get_ref<ordered_json::object_t&>().reserve(members);
   return object;
 }
 
@@ -41,7 +40,8 @@ class Names {
   [[nodiscard]] ordered_json piece(const Why& why, Time time) {
     named_.insert(why.place);
     const Causes::Context& about = causes_.context_of(why.context);
-    ordered_json piece = with_room();
+    constexpr std::size_t kMembers = 9;  // with `times` and `step` of the path's
+    ordered_json piece = with_room(kMembers);
     piece["of"] = about.is_kernel ? "kernel" : "thread";
     piece["about"] = about.name.empty() ? "the start" : about.name;
     piece["kind"] = name_of(why.kind);
@@ -281,7 +281,8 @@ ordered_json why_summary(Machine& machine, const WhySpan& span, ordered_json hea
   for (const Time end : span.steps) ends.push_back(end.count());
   ordered_json waited = waits(machine, names);
   ordered_json spent = collectives(machine, names);
-  ordered_json why = with_room(std::move(head));
+  constexpr std::size_t kMembers = 16;
+  ordered_json why = with_room(kMembers, std::move(head));
   why["from_ps"] = span.from.count();
   why["until_ps"] = at;
   why["training_steps_ps"] = std::move(ends);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sw/collectives/deepep/tokens.h"
 
-#include <cstring>
 #include <numeric>
 
 #include "sw/collectives/pattern.h"
@@ -54,21 +53,6 @@ void TokenReference::fill(memory::BackingStore& store, std::uint64_t address, in
   store.write(address, data.data(), data.size());
 }
 
-template <typename Value>
-std::int64_t TokenReference::differing(const memory::BackingStore& store, std::uint64_t address, std::uint64_t bytes,
-                                       const Value& value) const {
-  const std::uint64_t unit = size_of(type);
-  std::vector<std::byte> actual(bytes);
-  std::vector<std::byte> expected(unit);
-  store.read(address, actual.data(), bytes);
-  std::int64_t wrong = 0;
-  for (std::uint64_t at = 0; at + unit <= bytes; at += unit) {
-    encode(type, value(at), expected.data());
-    if (std::memcmp(expected.data(), &actual[at], unit) != 0) ++wrong;
-  }
-  return wrong;
-}
-
 std::int64_t TokenReference::wrong(const memory::BackingStore& store, std::uint64_t address, int member) const {
   const std::uint64_t unit = size_of(type);
   const std::size_t per_node = tokens.per_node();
@@ -81,8 +65,8 @@ std::int64_t TokenReference::wrong(const memory::BackingStore& store, std::uint6
     for (std::size_t from = 0; from < tokens.members.size(); ++from) {
       for (const NodeWindows::Part& part : windows.parts(self % per_node, windows.whole())) {
         const std::uint64_t source = node * tokens.node_place() + part.at;
-        wrong += differing(store, address + from * tokens.member_place() + part.place, part.bytes,
-                           [&](std::uint64_t at) { return element(static_cast<int>(from), (source + at) / unit); });
+        wrong += differing(store, type, address + from * tokens.member_place() + part.place, part.bytes,
+                           [&](std::uint64_t i) { return element(static_cast<int>(from), source / unit + i); });
       }
     }
     return wrong;
@@ -99,8 +83,8 @@ std::int64_t TokenReference::wrong(const memory::BackingStore& store, std::uint6
         }
       }
     }
-    wrong += differing(store, address + node * tokens.node_place(), tokens.nodes[node],
-                       [&](std::uint64_t at) { return sums[at / unit]; });
+    wrong += differing(store, type, address + node * tokens.node_place(), tokens.nodes[node],
+                       [&](std::uint64_t i) { return sums[i]; });
   }
   return wrong;
 }

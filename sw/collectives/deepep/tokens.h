@@ -74,10 +74,6 @@ struct TokenReference {
 
  private:
   [[nodiscard]] std::uint32_t element(int member, std::uint64_t index) const;
-  /// Of `bytes` bytes at `address`, elements that differ from what `value` says of each.
-  template <typename Value>
-  [[nodiscard]] std::int64_t differing(const memory::BackingStore& store, std::uint64_t address, std::uint64_t bytes,
-                                       const Value& value) const;
 };
 
 }  // namespace weft::collectives

@@ -119,6 +119,7 @@ void NcclCollectives::follow_config(NcclCollective what, NcclWay how, std::uint6
   if (how.algorithm == NcclAlgorithm::kNvls || how.algorithm == NcclAlgorithm::kNvlsTree) {
     follow(followed, Followed::kNvlsSteps);
   }
+  if (!looked_at_.insert({what, bytes, how.algorithm}).second) return;
   const auto changes = [&](bool NcclGroup::*able) {
     NcclGroup other = nccl_;
     other.*able = able_.*able && !(other.*able);

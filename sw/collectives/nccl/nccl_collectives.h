@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "hw/core/fields.h"
@@ -118,6 +119,7 @@ class NcclCollectives final : public Group {
   std::unique_ptr<PatGroup> pat_;
   std::unique_ptr<Exchange> exchange_;
   std::unique_ptr<EngineCopies> engine_copies_;
+  std::set<std::tuple<NcclCollective, std::uint64_t, NcclAlgorithm>> looked_at_;  ///< for what else could be chosen
   std::set<std::string_view> by_kernels_;  ///< what copy engines were asked for and cannot do, since nodes are several
 };
 
