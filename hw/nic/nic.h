@@ -464,6 +464,7 @@ class Nic final : public AnyNic, public EventTarget {
   void echo(Time now, const Packet& packet, Packet& ack) const;
   [[nodiscard]] Time idle_round_trip() const;
   void note_lost(Time now, std::uint32_t number);
+  void note_timed_out(Time now, std::uint32_t number, std::int64_t wire_bytes);
   void forget_from(std::uint32_t number, std::uint32_t psn);  ///< they go again
 
   Config config_;

@@ -52,6 +52,8 @@ class CongestionControl {
   virtual void acknowledged(Time /*now*/, const Acknowledged& /*packets*/) {}
   /// A packet is missing and sent again, with recovery.
   virtual void lost(Time /*now*/) {}
+  /// Nothing was heard of packets of so many bytes on the wire for a timeout, and they are sent again.
+  virtual void timed_out(Time now, std::int64_t /*wire_bytes*/) { lost(now); }
 
   /// How fast packets may be let go; none: as fast as the link takes them.
   [[nodiscard]] virtual std::optional<Rate> rate(Time now) = 0;

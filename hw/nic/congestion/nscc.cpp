@@ -27,11 +27,19 @@ double seconds(Time time) {
 SignalWindow::SignalWindow(const CongestionSite& site, const Config& config)
     : config_(config),
       packet_(static_cast<double>(site.packet.count())),
+      network_(site.round_trip),
       base_(site.round_trip),
       target_(config.target > Time() ? config.target : site.round_trip * 3 / 4),
-      most_(std::max(packet_, config.most * static_cast<double>(site.carried()))),
+      carried_(static_cast<double>(site.carried())),
+      most_(std::max(packet_, config.most * carried_)),
       window_(most_),
-      scale_(static_cast<double>(site.carried()) / kReferenceCarried) {}
+      scale_(carried_ / kReferenceCarried) {}
+
+void SignalWindow::learn_base(Time trip) {
+  if (trip <= Time() || trip >= base_) return;
+  base_ = trip;
+  most_ = std::max(packet_, config_.most * carried_ * seconds(base_) / seconds(network_));
+}
 
 void SignalWindow::keep_in_bounds() {
   window_ = std::clamp(window_, packet_, most_);
@@ -47,21 +55,24 @@ void SignalWindow::mean(double delay, bool marked) {
   mean_delay_ += config_.delay_weight * (delay - mean_delay_);
 }
 
-bool SignalWindow::adapt(Time now, double delay) {
-  if (!config_.quick_adapt || now < adapt_until_) return false;
-  const bool counted = adapt_until_ != Time();
-  const bool adapts = counted && (was_cut_ || delay > kLongestDelay * seconds(target_)) && achieved_ < most_ / kLittle;
-  if (adapts) {
-    window_ = achieved_;
-    keep_in_bounds();
-    ignore_ = under_way_;
-    growth_ = 0;
-    ++adapts_;
+bool SignalWindow::adapt(Time now, double delay, bool bad) {
+  if (!config_.quick_adapt) return false;
+  bool done = bad && ignore_ > 0;
+  if (!done && now > adapt_until_) {
+    const bool counted = adapt_until_ != Time();
+    done = counted && (was_cut_ || delay > kLongestDelay * seconds(target_)) && achieved_ < most_ / kLittle;
+    if (done) {
+      window_ = achieved_;
+      keep_in_bounds();
+      ignore_ = under_way_;
+      was_cut_ = false;
+      ++adapts_;
+    }
+    achieved_ = 0;
+    adapt_until_ = now + base_ + target_;
   }
-  achieved_ = 0;
-  was_cut_ = false;
-  adapt_until_ = now + base_ + target_;
-  return adapts;
+  if (done) growth_ = since_applied_ = 0;
+  return done;
 }
 
 bool SignalWindow::grow_fast(double delay, double bytes) {
@@ -92,20 +103,21 @@ void SignalWindow::apply(Time now) {
 void SignalWindow::acknowledged(Time now, const Acknowledged& packets) {
   const auto bytes = static_cast<double>(packets.wire_bytes);
   const Time trip = packets.round_trip;
-  if (trip > Time()) base_ = std::min(base_, trip);
+  learn_base(trip);
   const double delay = seconds(trip - base_);
   arrived(bytes);
   achieved_ += bytes;
   mean(delay, packets.marked);
-  if (adapt(now, delay) || ignore_ > 0) return;
+  if (adapt(now, delay, packets.marked)) return;
   since_applied_ += bytes;
   const double target = seconds(target_);
   if (!packets.marked) {
-    if (grow_fast(delay, bytes)) return keep_in_bounds();
     const double scaled_target = target / seconds(kReferenceTrip);
-    growth_ += delay < target
-                   ? config_.proportional * packet_ * scale_ * scaled_target * bytes * (target - delay) / target
-                   : config_.fair * packet_ * scale_ * bytes;
+    if (delay >= target) {
+      growth_ += config_.fair * packet_ * scale_ * bytes;
+    } else if (!grow_fast(delay, bytes)) {
+      growth_ += config_.proportional * packet_ * scale_ * scaled_target * bytes * (target - delay) / target;
+    }
   } else {
     is_fast_ = false;
     idle_bytes_ = 0;
@@ -115,6 +127,7 @@ void SignalWindow::acknowledged(Time now, const Acknowledged& packets) {
       ++cuts_;
     }
   }
+  keep_in_bounds();
   apply(now);
   keep_in_bounds();
 }
@@ -122,9 +135,15 @@ void SignalWindow::acknowledged(Time now, const Acknowledged& packets) {
 void SignalWindow::lost(Time now) {
   was_cut_ = true;
   arrived(packet_);
-  is_fast_ = false;
-  idle_bytes_ = 0;
-  if (ignore_ > 0 || adapt(now, mean_delay_)) return;
+  // A full queue has cut it, whose delay nobody has measured.
+  mean(seconds(network_), true);
+  if (adapt(now, 0, true)) return;
+  window_ -= packet_;
+  keep_in_bounds();
+}
+
+void SignalWindow::timed_out(Time /*now*/, std::int64_t wire_bytes) {
+  arrived(static_cast<double>(wire_bytes));
   window_ -= packet_;
   keep_in_bounds();
 }

@@ -21,14 +21,18 @@ namespace weft::nic {
 /// | not marked | grow in proportion to what the delay leaves of its target | grow by a fixed step |
 /// | marked | nothing, since other paths may be free | cut in proportion to what the mean delay has above its target |
 ///
-/// While queues are empty for a window's worth of bytes it grows fast. A cut packet takes its bytes off the window.
-/// Once in a base round trip and target, if packets were cut or delays are long, and little has arrived, the window
-/// becomes what has arrived (quick adapt), and what was under way then is not listened to.
+/// While queues are empty for a window's worth of bytes it grows fast. A cut packet takes its bytes off the window, and
+/// counts in the mean delay as one that has waited for a round trip of the network. Once in a base round trip and
+/// target, if packets were cut since the last time or delays are long, and little has arrived, the window becomes what
+/// has arrived (quick adapt). Of what was under way then, marks and cuts are passed over. A timeout takes a packet off,
+/// and says nothing of queues: a switch tells of what it cuts.
 ///
 /// Steps are given for a reference network of 100 Gb/s and 12 us and scale with what the link carries in a round trip.
-/// All parameters are those of htsim (github.com/ultraethernet/uet-htsim, sim/uec.cpp), from memory, not checked
-/// against the source. The base is the shortest round trip that was seen, and no more than the network's longest idle
-/// one.
+/// Parameters and steps are those of htsim (github.com/ultraethernet/uet-htsim, htsim/sim/uec.cpp, August 2025). The
+/// base is the shortest round trip that was seen, and no more than the network's longest idle one.
+///
+/// Marks have to begin at a lower delay than trimming. Without marks nothing cuts a window in proportion to itself but
+/// quick adapt, and flows keep what luck gave them.
 class SignalWindow : public CongestionControl {
  public:
   struct Config {
@@ -47,7 +51,7 @@ class SignalWindow : public CongestionControl {
       visit("target", target,
             "Target of the delay in queues; 0s: three quarters of the longest idle round trip of the network",
             Range{0, 1'000'000'000'000});
-      visit("most", most, "Largest and first window, as a multiple of what the link carries in a round trip");
+      visit("most", most, "Largest and first window, as a multiple of what the link carries in a base round trip");
       visit("proportional", proportional, "Packets of growth in a round trip without delay, in the reference network");
       visit("fair", fair,
             "Packets of growth in a round trip of unmarked packets with a delay above the target, likewise");
@@ -65,6 +69,7 @@ class SignalWindow : public CongestionControl {
   void congested(Time /*now*/) override {}
   void acknowledged(Time now, const Acknowledged& packets) override;
   void lost(Time now) override;
+  void timed_out(Time now, std::int64_t wire_bytes) override;
   [[nodiscard]] std::optional<Rate> rate(Time /*now*/) override { return std::nullopt; }
   [[nodiscard]] std::int64_t window(Time /*now*/) override { return static_cast<std::int64_t>(window_); }
   [[nodiscard]] std::vector<std::pair<std::string, std::int64_t>> own_counts() const override {
@@ -75,15 +80,19 @@ class SignalWindow : public CongestionControl {
  private:
   void arrived(double bytes);
   void mean(double delay, bool marked);
-  bool adapt(Time now, double delay);
+  void learn_base(Time trip);
+  /// `bad`: of a packet that was marked or cut.
+  bool adapt(Time now, double delay, bool bad);
   bool grow_fast(double delay, double bytes);
   void apply(Time now);
   void keep_in_bounds();
 
   Config config_;
   double packet_;
+  Time network_;  ///< its longest idle round trip
   Time base_;
   Time target_;
+  double carried_;  ///< by the link in that
   double most_;
   double window_;
   double scale_;  ///< of steps: what the link carries in a round trip, over the reference's
@@ -96,7 +105,7 @@ class SignalWindow : public CongestionControl {
   double since_applied_ = 0;  ///< bytes
   Time adapt_until_;          ///< the interval in which `achieved_` is counted
   double achieved_ = 0;
-  bool was_cut_ = false;  ///< packets were, in that interval
+  bool was_cut_ = false;  ///< packets were, since the latest quick adapt
   double ignore_ = 0;     ///< bytes that were under way at a quick adapt, and have not been heard of
   double idle_bytes_ = 0;
   bool is_fast_ = false;

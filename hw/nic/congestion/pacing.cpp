@@ -191,6 +191,10 @@ void Nic::note_lost(Time now, std::uint32_t number) {
   if (Congestion* congestion = pairs_[number].congestion.get()) congestion->control->lost(now);
 }
 
+void Nic::note_timed_out(Time now, std::uint32_t number, std::int64_t wire_bytes) {
+  if (Congestion* congestion = pairs_[number].congestion.get()) congestion->control->timed_out(now, wire_bytes);
+}
+
 void Nic::forget_from(std::uint32_t number, std::uint32_t psn) {
   Congestion::UnderWay& under_way = *pairs_[number].congestion->under_way;
   while (!under_way.packets.empty() && !before(under_way.packets.back().psn, psn)) {

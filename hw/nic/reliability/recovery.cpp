@@ -449,8 +449,8 @@ void Nic::timeout(Time now, std::uint32_t number) {
   recovery.timer = true;
   dispatcher_.post(now + config_.ack_timeout + recovery.jitter, *this, kTimeout, number);
   ++counters_.timeouts;
-  if (paces_) [[unlikely]]
-    note_lost(now, number);
+  if (paces_ && pair.congestion != nullptr) [[unlikely]]
+    note_timed_out(now, number, pair.congestion->under_way == nullptr ? 0 : pair.congestion->under_way->bytes);
   recovery.repeats.clear();
   if (before(pair.acknowledged + 1, pair.next_psn)) go_back(number, pair.acknowledged + 1);
   if (awaited_read(pair) != nullptr) repeat_reads(pair, true);

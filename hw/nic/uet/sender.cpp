@@ -312,13 +312,15 @@ void Nic::Uet::timeout(Time now, std::uint32_t number) {
   mine.progress = now;
   mine.jitter = Time(
       static_cast<std::int64_t>(nic_.random_.share() * nic_.config_.retry_jitter * static_cast<double>(wait.count())));
-  if (!mine.order.empty()) nic_.note_lost(now, number);
+  std::int64_t bytes = 0;
   for (; !mine.order.empty() && mine.order.front().left + wait <= now; forget_confirmed(number)) {
     const std::uint32_t psn = mine.order.front().psn;
     Sent& sent = *find(number, psn);
     mine.paths->heard(now, sent.entropy, PathNews::kLost);
+    bytes += sent.wire_bytes;
     lose(now, number, psn, sent, false);
   }
+  if (bytes > 0) nic_.note_timed_out(now, number, bytes);
   if (read != nullptr) ask_for_missing(number, *read);
   if (mine.credits.blocked) mine.credits.told = -1;  // it is asked for again: a grant for what was cut may be lost, too
   mine.timer = true;
