@@ -93,6 +93,8 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
     Time slice = Time(50'000'000);
     bool shared_cores = false;
     Time relay;
+    Time word_relay;
+    Time line_relay;
     Time line_latency;
     double speed_spread = 0;
 
@@ -113,6 +115,10 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
             "Delay of one hop of a collective kernel over the network: kernel to host thread to NIC, plus peer NIC to "
             "peer kernel",
             Range{0, 1'000'000'000});
+      visit("word_relay", word_relay,
+            "The same of messages with a flag in each word (NCCL's LL), which the peer's kernel polls",
+            Range{0, 1'000'000'000});
+      visit("line_relay", line_relay, "The same of messages with a flag in each line (LL128)", Range{0, 1'000'000'000});
       visit("line_latency", line_latency,
             "Extra time of a hop with a flag in each line (NCCL's LL128) over a hop with a flag in each word (LL)",
             Range{0, 1'000'000'000});

@@ -11,7 +11,7 @@
 #include <systemc>
 #include <vector>
 
-#include "hw/core/cause/cause_tables.h"
+#include "hw/core/cause/cause_kinds.h"
 #include "hw/core/quantity.h"
 
 namespace weft {

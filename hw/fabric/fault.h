@@ -56,6 +56,10 @@ struct Fault {
   [[nodiscard]] bool is_nothing() const { return !down && !damages() && rate >= 1 && jitter == Time(); }
   /// What it is for a node's network: nothing in that of another node.
   [[nodiscard]] Fault in_node(int number) const;
+  /// Whether it is the same at all times and for all packets.
+  [[nodiscard]] bool is_constant() const {
+    return from == Time() && until == Time() && every == Time() && jitter == Time() && !damages();
+  }
   /// Whether packets come to harm.
   [[nodiscard]] bool damages() const { return loss > 0 || bit_errors > 0; }
 };

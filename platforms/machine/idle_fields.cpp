@@ -176,7 +176,7 @@ void add_followed(IdleCollector& idle, const MachineConfig& config, const Machin
   if (memory::model_of(config.accelerator.hbm).uniform) {
     add(Followed::kRings,
         {"collectives.channels", "collectives.chunk", "collectives.slots", "collectives.queue_pairs",
-         "accelerator.relay", "accelerator.line_latency"},
+         "accelerator.relay", "accelerator.word_relay", "accelerator.line_relay", "accelerator.line_latency"},
         "no ring or tree carried anything in this run");
     add(Followed::kChunk, {"collectives.chunk"},
         "all that rings of this run carried has flags, and chunks of a length of their own");
@@ -320,10 +320,12 @@ void add_collectives(IdleCollector& idle, const CommunicatorConfig& config, cons
   const bool rings =
       algorithm == collectives::kRingAlgorithm || (use.algorithms && has_run(use, collectives::kRingAlgorithm));
   idle.add(!rings, path + ".order", why);
-  const bool lines = config.protocol == collectives::Protocol::kLl128 ||
-                     (config.protocol == collectives::Protocol::kAutomatic && algorithm == NcclConfig::kAlgorithm);
-  idle.add(!lines, "accelerator.line_latency",
-           path + ".protocol is " + std::string(name_of(config.protocol)) + ", and " + why);
+  const bool chosen = config.protocol == collectives::Protocol::kAutomatic && algorithm == NcclConfig::kAlgorithm;
+  const std::string protocol = path + ".protocol is " + std::string(name_of(config.protocol)) + ", and " + why;
+  const bool words = chosen || config.protocol == collectives::Protocol::kLl;
+  idle.add(!words, "accelerator.word_relay", protocol);
+  const bool lines = chosen || config.protocol == collectives::Protocol::kLl128;
+  for (const char* field : {"accelerator.line_relay", "accelerator.line_latency"}) idle.add(!lines, field, protocol);
 }
 
 bool is_within(const std::string& field, const std::string& path) {
@@ -420,7 +422,10 @@ std::vector<IdleFields> idle_fields(const MachineConfig& config, const MachineUs
   if (!use.nic.sends) {
     // What is drawn without sending, and what links there are, counts.
     const std::string why = "nothing passed the network in this run";
-    for (const char* field : {"accelerator.relay", "collectives.queue_pairs"}) idle.add(true, field, why);
+    for (const char* field :
+         {"accelerator.relay", "accelerator.word_relay", "accelerator.line_relay", "collectives.queue_pairs"}) {
+      idle.add(true, field, why);
+    }
     const auto drawn = [&](std::vector<std::string> fields, const char* power) {
       if (use.energy) fields.emplace_back(power);
       return fields;

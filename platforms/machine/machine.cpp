@@ -321,6 +321,8 @@ void Machine::bind_rank(std::size_t i) {
   rank.streams = part.array.streams;
   rank.staged = part.array.shared_cores;
   rank.relay = part.array.relay;
+  rank.word_relay = part.array.word_relay;
+  rank.line_relay = part.array.line_relay;
   rank.line_latency = part.array.line_latency;
   rank.memory = firmware::MemoryMap(part.hbm.capacity, config_.path_at(rank.place) + ".hbm.capacity");
   if (has_remote_memory()) bind_remote_memory(i);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -134,6 +135,12 @@ struct MachineConfig {
       if (place >= others[i].first && place - others[i].first < others[i].count) return static_cast<int>(i);
     }
     return -1;
+  }
+  /// Whether links are at fault at times of their own, or not for all packets alike.
+  [[nodiscard]] bool has_changing_faults() const {
+    const auto changes = [](const fabric::Fault& fault) { return !fault.is_constant(); };
+    return std::any_of(fabric.faults.begin(), fabric.faults.end(), changes) ||
+           std::any_of(scale_up.fabric.faults.begin(), scale_up.fabric.faults.end(), changes);
   }
 };
 

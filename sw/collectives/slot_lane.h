@@ -22,9 +22,9 @@ using accelerator::Flags;
 ///
 /// Chunks can have flags (accelerator::Flags), as NCCL's protocols LL and LL128 have them. A kernel polls the flags in
 /// its cache, adds what comes to an operand and stores the sum at its peer: no transfer is started, and within a node
-/// no memory is read or written for it on the way. They are not relayed: their way between nodes is the interface's own
-/// (NCCL's cost model has 2.7 to 5 us a hop for words, 4 to 8.5 for lines and 14 for others, hwLat in its
-/// src/graph/tuning.cc).
+/// no memory is read or written for it on the way. Between nodes a thread of the host polls as well, and sends what has
+/// come (Rank::word_relay and line_relay): words in memory of the host, lines in that of the accelerator
+/// (sendProxyProgress in NCCL's src/transport/net.cc). At the other end the kernel polls, so that no thread takes part.
 struct SlotLane {
   /// The most chunks that are under way: a receive is in stock for each at both ends.
   static constexpr int kMostUnderWay = 32;
@@ -96,11 +96,12 @@ struct SlotLane {
     pair.write(from, to, accelerator::with_flags(bytes, flags), true, 0, signaled, chunks, stored);
     ++chunks;
   }
-  /// Whose requests go to other nodes by way of the host, unless they have flags.
+  /// Whose requests go to other nodes by way of the host.
   void relay(const firmware::Rank& here, Flags flags) {
     Time delay;
     if (flags == Flags::kLines) delay = here.line_latency;
-    if (flags == Flags::kNone && leaves) delay = here.relay;
+    if (leaves)
+      delay += flags == Flags::kWords ? here.word_relay : flags == Flags::kLines ? here.line_relay : here.relay;
     for (const auto& pair : pairs) pair->pair().relay(delay);
   }
 };

@@ -32,6 +32,8 @@ struct Rank {
   int streams = 1;      ///< of the accelerator's commands
   bool staged = false;  ///< collectives are kernels of its cores: what comes in rings passes through their buffers
   Time relay;           ///< from such a kernel by a thread of the host to scale_out, and from there to another kernel
+  Time word_relay;      ///< the same of words with flags, which the other kernel polls
+  Time line_relay;      ///< and of lines with flags
   Time line_latency;    ///< of a hop of its lines with flags, beyond one of words with flags
   memory::BackingStore* store = nullptr;  ///< debug access to its memory; null when data is off
   MemoryMap memory{Bytes()};

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "hw/nic/congestion/pacing.h"
 #include "hw/nic/tags.h"
 #include "hw/nic/uet/uet.h"
 

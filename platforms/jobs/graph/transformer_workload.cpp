@@ -2,6 +2,7 @@
 #include "platforms/jobs/graph/transformer_workload.h"
 
 #include <algorithm>
+#include <regex>
 #include <string>
 
 #include "platforms/jobs/graph/graph_workload.h"
@@ -18,12 +19,25 @@ using workloads::StepOptions;
 using workloads::TransformerWorkload;
 using workloads::WorkloadError;
 
-/// "--top-k: expected ..." as the platform's key and what is expected of it.
+/// The text with platforms' keys in place of options: "--top-k" is "workload.top_k".
+std::string with_keys(const std::string& text) {
+  static const std::regex option("--[a-z0-9-]+");
+  std::string result;
+  auto from = text.begin();
+  for (std::sregex_iterator it(text.begin(), text.end(), option), end; it != end; ++it) {
+    result.append(from, text.begin() + it->position());
+    std::string key = it->str().substr(2);
+    std::replace(key.begin(), key.end(), '-', '_');
+    result += "workload." + key;
+    from = text.begin() + it->position() + it->length();
+  }
+  return result.append(from, text.end());
+}
+
+/// "--parallel pp: expected ..." as the platform's key and what is expected of it.
 ConfigError of_platform(const WorkloadError& error) {
-  const std::string text = error.what();
-  std::string key = text.substr(2, std::min(text.find(' '), text.find(':')) - 2);
-  std::replace(key.begin(), key.end(), '-', '_');
-  return {"workload." + key, text.substr(text.find(": ") + 2)};
+  const std::string text = with_keys(error.what());
+  return {text.substr(0, std::min(text.find(' '), text.find(':'))), text.substr(text.find(": ") + 2)};
 }
 
 /// `name` as find_model gives it.

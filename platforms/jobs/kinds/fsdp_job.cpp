@@ -112,8 +112,7 @@ class FsdpJob final : public Job {
     const MachineConfig& config = share_->config();
     if (config.data) return "with --data all bytes move";
     if (config_.offload.activations || config_.offload.optimizer) return "with offload all blocks are simulated";
-    if (!config.fabric.faults.empty() || !config.scale_up.fabric.faults.empty())
-      return "faults happen at times of their own";
+    if (config.has_changing_faults()) return "faults are not the same throughout";
     return "";
   }
   void start() override { fsdp_->start(); }

@@ -300,8 +300,7 @@ class GraphJob final : public Job {
 std::string GraphJob::simulates_all() const {
   const MachineConfig& config = share_->config();
   if (config.data) return "with --data all bytes move";
-  if (!config.fabric.faults.empty() || !config.scale_up.fabric.faults.empty())
-    return "faults happen at times of their own";
+  if (config.has_changing_faults()) return "faults are not the same throughout";
   if (!rows_.rows.empty()) return engine_->simulates_all(rows_);
   return step_ ? "no steps, microbatches or blocks in a row are alike, or they are too few"
                : "no steps in a row are alike, or they are too few";

@@ -143,8 +143,7 @@ class KfacJob final : public Job {
   [[nodiscard]] std::string simulates_all() const override {
     const MachineConfig& config = share_->config();
     if (config.data || config_.training.on) return "with real numbers all steps are calculated";
-    if (!config.fabric.faults.empty() || !config.scale_up.fabric.faults.empty())
-      return "faults happen at times of their own";
+    if (config.has_changing_faults()) return "faults are not the same throughout";
     return kfac_->simulates_all();
   }
   [[nodiscard]] double simulated_share() const override {

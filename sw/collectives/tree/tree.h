@@ -19,7 +19,7 @@ namespace weft::collectives {
 ///
 /// Chunks pass slots (slot_lane.h). Who has sent one up has taken its own operand out of the buffer: where ranks are
 /// not `staged` sums come down straight into the buffer, which needs no slot. Towards other nodes requests take the
-/// rank's `relay` longer, but those with flags.
+/// rank's `relay` longer, those with flags its `word_relay` or `line_relay`.
 class TreeMember {
  public:
   static constexpr std::size_t kMostChildren = 3;

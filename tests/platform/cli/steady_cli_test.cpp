@@ -37,6 +37,19 @@ TEST_F(SteadyCli, CountsWhatIsLeftOut) {
   EXPECT_LE(std::abs(verified["steady"]["off_us"].get<double>()), verified["steady"]["bound_us"].get<double>());
 }
 
+TEST_F(SteadyCli, LeavesOutBesideFaultsThatAreTheSameThroughout) {
+  const auto faulty = [](const std::string& fault) {
+    return std::string(kBlocks) + "--steady --set steady.tolerance=0.01 --set 'fabric.faults=[{\"link\":\"end1\"," +
+           fault + "}]'";
+  };
+  EXPECT_FALSE(run_json(faulty("\"rate\":0.5"))["steady"]["left_out"].empty());
+  for (const char* changing : {"\"rate\":0.5,\"from\":\"1us\"", "\"rate\":0.5,\"until\":\"1ms\"",
+                               "\"rate\":0.5,\"every\":\"10us\"", "\"jitter\":\"1us\""}) {
+    const Ran ran = weft("run " + faulty(changing));
+    EXPECT_NE(ran.out.find("faults are not the same throughout"), std::string::npos) << ran.out << ran.err;
+  }
+}
+
 TEST_F(SteadyCli, TakesAShareInPercent) {
   json platform = json::parse(test::kSmall);
   platform["steady"]["tolerance"] = "0.5%";

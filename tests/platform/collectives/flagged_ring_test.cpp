@@ -105,7 +105,8 @@ std::vector<CollectiveResult> run(const MachineConfig& config, CollectiveOp op,
   return run_collective(machine, op, sizes, ElementType::kFp32);
 }
 
-// Within a node neither memory nor the start of a copy is waited for, and nothing between nodes is relayed.
+// Within a node neither memory nor the start of a copy is waited for. Between nodes a thread of the host takes part,
+// which is waited for at each hop.
 TEST(FlaggedRing, WaitsForNoMemoryAndNoHost) {
   for (const CollectiveOp op : {CollectiveOp::kAllgather, CollectiveOp::kReduceScatter, CollectiveOp::kBroadcast}) {
     MachineConfig config = machine_of(8, 8);
@@ -116,9 +117,16 @@ TEST(FlaggedRing, WaitsForNoMemoryAndNoHost) {
     };
     EXPECT_EQ(spent(500_ns, 1_us), spent(Time(), Time()));
     config = machine_of(4, 1);
-    const Time relayed = run(config, op, {1024})[0].time;
-    config.accelerator.array.relay = Time();
-    EXPECT_EQ(run(config, op, {1024})[0].time, relayed);
+    for (const Protocol protocol : {Protocol::kLl, Protocol::kLl128}) {
+      config.collectives.protocol = protocol;
+      const auto relayed = [&](Time words, Time lines) {
+        config.accelerator.array.word_relay = words;
+        config.accelerator.array.line_relay = lines;
+        return run(config, op, {1024})[0].time;
+      };
+      const bool words = protocol == Protocol::kLl;
+      EXPECT_EQ(relayed(3_us, 5_us) - relayed(Time(), Time()), 3 * (words ? 3_us : 5_us));
+    }
   }
 }
 

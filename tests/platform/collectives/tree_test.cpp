@@ -6,6 +6,7 @@
 #include <ostream>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "platforms/jobs/collective_run.h"
@@ -103,16 +104,21 @@ std::vector<CollectiveResult> sum(const MachineConfig& config, const std::vector
   return run_collective(machine, CollectiveOp::kAllReduce, sizes, ElementType::kFp32);
 }
 
-// In a tree over 16 nodes a leaf is four hops from the root; who sent it the sum waits for a slot to come back.
-TEST(Tree, EachHopBetweenNodesTakesTheRelayUnlessItHasFlags) {
+// In a tree over 16 nodes a leaf is four hops from the root. Who has sent it the sum from its buffer waits for a slot to
+// come back; what has flags was sent from a slot.
+TEST(Tree, EachHopBetweenNodesTakesTheRelayOfItsProtocol) {
   MachineConfig config = trees_of(16, 1);
-  config.accelerator.array.shared_cores = true;
-  for (const Protocol protocol : {Protocol::kSimple, Protocol::kLl, Protocol::kLl128}) {
+  accelerator::Accelerator::Config& array = config.accelerator.array;
+  array.shared_cores = true;
+  for (const auto& [protocol, relay] :
+       {std::pair(Protocol::kSimple, 7_us), std::pair(Protocol::kLl, 3_us), std::pair(Protocol::kLl128, 5_us)}) {
     config.collectives.protocol = protocol;
-    config.accelerator.array.relay = Time();
+    array.relay = array.word_relay = array.line_relay = Time();
     const Time without = sum(config, {4096})[0].time;
-    config.accelerator.array.relay = 7_us;
-    EXPECT_EQ(sum(config, {4096})[0].time, without + (protocol == Protocol::kSimple ? 9 * 7_us : Time()));
+    array.relay = 7_us;
+    array.word_relay = 3_us;
+    array.line_relay = 5_us;
+    EXPECT_EQ(sum(config, {4096})[0].time, without + (protocol == Protocol::kSimple ? 9 : 8) * relay);
   }
 }
 
