@@ -204,9 +204,8 @@ int run_machine(const RunOptions& options, Platform& platform) {
   }
   std::string why_told;
   if (options.platform.why) {
-    ordered_json why = why_summary(
-        machine, {run.prepared() != nullptr ? run.prepared()->at : Time(), machine.end(), job.step_ends(), links_since},
-        {{"weft", version_json()}, {"left_out_us", to_us(run.left_out())}});
+    ordered_json why =
+        why_summary(machine, run.why(), {{"weft", version_json()}, {"left_out_us", to_us(run.left_out())}});
     why["kernels_ignore"] = ignored_by_kernels(machine.config().accelerator.array.compute, job.kernels_on());
     write_file(folder / "why.json", why.dump(1) + "\n");
     if (const PathHeat path = path_heat(machine, why);

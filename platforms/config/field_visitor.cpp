@@ -453,6 +453,24 @@ std::string within_limits(const Scalar& scalar, Range range, const std::string& 
       scalar);
 }
 
+std::optional<double> amount_in(const Scalar& scalar, const std::string& text) {
+  const auto number_of = [&text](const auto&) -> std::optional<double> {
+    const json value = json::parse(text, nullptr, /*allow_exceptions=*/false);
+    return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
+  };
+  return std::visit(Overloaded{
+                        [&]<typename Tag>(Quantity<Tag>*) -> std::optional<double> {
+                          using Q = Unit<Quantity<Tag>>;
+                          if (!parses<Q>(text)) return std::nullopt;
+                          return static_cast<double>(Q::kParse(text).count());
+                        },
+                        [&](double* const& field) { return number_of(field); },
+                        [&](const IntegerRef& field) { return number_of(field); },
+                        [](const auto&) -> std::optional<double> { return std::nullopt; },
+                    },
+                    scalar);
+}
+
 nlohmann::ordered_json fields_to_json(const std::function<void(FieldVisitor&)>& fields) {
   nlohmann::ordered_json object = nlohmann::ordered_json::object();
   JsonWriter writer(object);

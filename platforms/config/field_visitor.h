@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,6 +36,9 @@ bool assign(const Scalar& scalar, Range range, const nlohmann::json& value);
 /// The text of the value that is nearest to `text` within the limits, as the user would write it: `text` itself if it
 /// is within them, or is no number.
 std::string within_limits(const Scalar& scalar, Range range, const std::string& text);
+/// How much a text is, in the least unit of the member's quantity ("1us": 1,000,000), or as a number; nothing if it is
+/// none.
+std::optional<double> amount_in(const Scalar& scalar, const std::string& text);
 
 /// One row of the configuration reference.
 struct FieldDoc {

@@ -67,6 +67,14 @@ std::vector<std::string> MachineRun::find_warnings(const MachineUse& use) {
   return lines;
 }
 
+WhySpan MachineRun::why() const {
+  WhySpan span{Time(), machine_->end(), job_->step_ends(), links_since(), {}};
+  if (!prepared_) return span;
+  span.from = prepared_->at;
+  for (const accelerator::Accelerator::Counters& counters : prepared_->accelerators) span.busy.push_back(counters.busy);
+  return span;
+}
+
 ordered_json MachineRun::summary(const ordered_json& partial) {
   const bool is_whole = partial.is_null();
   const Time end = machine_->end();

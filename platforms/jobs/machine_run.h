@@ -13,6 +13,7 @@
 #include "platforms/results/energy.h"
 #include "platforms/results/left_out.h"
 #include "platforms/results/summary.h"
+#include "platforms/results/why/why_summary.h"
 
 namespace weft::platforms {
 
@@ -57,6 +58,8 @@ class MachineRun {
   [[nodiscard]] Time span() const { return begun_ ? machine_->end() - begun_->at : machine_->end(); }
   /// What preparing itself took; null where the job did not.
   [[nodiscard]] const Baseline* prepared() const { return prepared_ ? &*prepared_ : nullptr; }
+  /// What the critical path is told of.
+  [[nodiscard]] WhySpan why() const;
   [[nodiscard]] Time left_out() const { return left_out_->time(); }
   [[nodiscard]] const EnergyAccount& energy() const { return energy_; }
   /// Settings without effect; none of a partial run.

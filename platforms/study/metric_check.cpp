@@ -31,6 +31,7 @@ const Names kRun = {"weft",         "platform", "description", "file",      "wor
                     "energy",       "prepared", "remarks",     "simulator", "warnings", "without_effect"};
 const Names kSpeed = {"step_time_us",
                       "steps_us",
+                      "steps_shown",
                       "tokens_per_s_per_gpu",
                       "tflops_per_gpu",
                       "mfu",

@@ -41,8 +41,7 @@ ordered_json run_workload(platforms::Platform& platform) {
   }
   ordered_json result = run.summary();
   if (platform.machine().why) {
-    result["why"] = why_of(run.machine(), {run.prepared() != nullptr ? run.prepared()->at : Time(), run.machine().end(),
-                                           run.job().step_ends(), run.links_since()});
+    result["why"] = why_of(run.machine(), run.why());
   }
   for (const char* const other : {"configuration", "waves", "kernels"}) result.erase(other);
   return result;

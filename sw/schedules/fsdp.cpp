@@ -242,13 +242,13 @@ Task Fsdp::watch(Member& member) {
       member.stages.set(done);
       const auto stage = static_cast<int>(done - 1 - stage_of(number, 0));
       if (member.drawing) member.drawing->ended(number, stage);
-      if (number == config_.steps - 1 && stage == 0) {
+      if (number == shown().first && stage == 0) {
         member.first_wait = member.rank.accelerator.waited(kGathered) - member.waited_gather;
       }
       if (steady_ && done < stage_of(number + 1, 0)) ended(member, number, stage);
     }
     member.ends.push_back(member.rank.processor->now());
-    if (number == config_.steps - 2) {
+    if (number == shown().first - 1) {
       member.busy = member.rank.accelerator.counters().busy;
       member.waited_gather = member.rank.accelerator.waited(kGathered);
       member.waited_scatter = member.rank.accelerator.waited(kScattered);

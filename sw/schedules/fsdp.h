@@ -14,21 +14,24 @@
 #include "sw/schedules/fsdp_plan.h"
 #include "sw/schedules/fsdp_steady.h"
 #include "sw/schedules/steady.h"
+#include "sw/schedules/step_span.h"
 
 namespace weft::schedules {
 
-/// What a run was. Parts are of the last step, the mean over ranks, and add up to it.
+/// What a run was. Parts are the mean over ranks and over the steps that are shown, and add up to `step`.
 struct FsdpResult {
-  std::vector<Time> steps;      ///< until the last rank ends it
-  int copies = 1;               ///< of the parameters
-  Time compute;                 ///< the core array had a kernel
-  Time exposed_allgather;       ///< the compute stream stood waiting for parameters
+  std::vector<Time> steps;  ///< until the last rank ends it
+  StepSpan shown;           ///< the last ones after which the optimizer's repeat, if there are so many; else the last
+  Time step;                ///< the mean of these
+  int copies = 1;           ///< of the parameters
+  Time compute;             ///< the core array had a kernel
+  Time exposed_allgather;   ///< the compute stream stood waiting for parameters
   Time exposed_reduce_scatter;  ///< the compute stream stood waiting for gradients or their buffers
   Time exposed_all_reduce;      ///< the compute stream stood waiting for the other copies' gradients
   Time exposed_optimizer;       ///< the compute stream stood waiting for collectives of the optimizer
   Time exposed_offload;         ///< the compute stream stood waiting for remote memory
   Time other;                   ///< the rest
-  Time slowest_rank;            ///< of that, from when a rank ends the step, in the mean, until the last one does
+  Time slowest_rank;            ///< of that, from when a rank ends a step, in the mean, until the last one does
   std::int64_t tokens_per_rank_step = 0;
   double operations_per_rank_step = 0;    ///< in floating point, with those that are repeated
   double model_flops_per_token = 0;       ///< 6 N + 12 L d s, N without embedding, as torchtitan counts
@@ -96,6 +99,8 @@ class Fsdp {
 
  private:
   struct Member;
+
+  [[nodiscard]] StepSpan shown() const;
 
   firmware::Task compute(Member& member);
   firmware::Task watch(Member& member);

@@ -59,14 +59,14 @@ struct Fsdp::Member {
   // Those that are computed or wait for that, and those for which something is gathered.
   Held computing;
   Held gathering;
-  // Counters at the beginning of the last step.
+  // Counters at the beginning of the steps that are shown.
   Time busy;
   Time waited_gather;
   Time waited_scatter;
   Time waited_copies;
   Time waited_optimizer;
   Time waited_offload;
-  Time first_wait;                       ///< of the last step, for its first parameters
+  Time first_wait;                       ///< of the first that is shown, for its first parameters
   std::unique_ptr<Offload> offload;      ///< null where nothing is offloaded
   std::unique_ptr<FsdpDrawing> drawing;  ///< null where nobody records
 

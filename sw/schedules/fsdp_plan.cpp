@@ -151,9 +151,9 @@ void FsdpPlan::plan_updates(const FsdpConfig& config, const accelerator::Compute
   make_busiest(*optimizer, problem);
   kept = fullest(*optimizer, problem);
   streamed_bytes = optimizer->streamed_bytes();
-  const std::int64_t period = std::min<std::int64_t>(optimizer->period(), config.steps);
+  period = optimizer->period();
   std::vector<std::int64_t> planned;  // steps
-  for (std::int64_t step = 0; step < period; ++step) {
+  for (std::int64_t step = 0; step < std::min<std::int64_t>(period, config.steps); ++step) {
     const std::int64_t like = optimizer->like(step);
     const auto same = std::find(planned.begin(), planned.end(), like);
     update_of.push_back(static_cast<std::size_t>(same - planned.begin()));

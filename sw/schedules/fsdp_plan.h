@@ -150,6 +150,7 @@ struct FsdpPlan {
   std::vector<Scatter> scatters;
   std::vector<PlannedUpdate> updates;  ///< those that differ
   std::vector<std::size_t> update_of;  ///< of a step in the optimizer's period, which of them
+  std::int64_t period = 1;             ///< steps after which the optimizer's repeat
   optimizers::Kept kept;               ///< by the optimizer, on a rank
   std::int64_t streamed_bytes = 0;     ///< of the optimizer's state for a parameter, if it can be loaded in pieces
   /// Where weights are gathered in float8: the largest values of this rank's parts of them, and how many weights there

@@ -44,8 +44,14 @@ std::vector<Time> Fsdp::finished() const {
   return steps;
 }
 
+StepSpan Fsdp::shown() const {
+  const int count = config_.steps >= plan_.period ? static_cast<int>(plan_.period) : 1;
+  return {config_.steps - count, count};
+}
+
 FsdpResult Fsdp::result() const {
   FsdpResult result;
+  result.shown = shown();
   result.of_first = members_.front()->tally;
   result.copies = copies_;
   result.tokens_per_rank_step = config_.sequences * config_.sequence;
@@ -53,14 +59,15 @@ FsdpResult Fsdp::result() const {
   result.model_flops_per_token = static_cast<double>(flops_per_token_);
   result.steps = finished();
   const auto ranks = static_cast<std::int64_t>(members_.size());
-  const Time last_began = result.steps.size() > 1 ? step_ends()[result.steps.size() - 2] : started_;
-  const Time last_ended = step_ends().back();
+  const std::vector<Time> ends = step_ends();
+  const auto first = static_cast<std::size_t>(result.shown.first);
+  const Time began = first > 0 ? ends[first - 1] : started_;
   bool checked = false;
   std::int64_t wrong = 0;
   for (const auto& member : members_) {
-    // A rank that ended the step before ahead of others began the last one before it counts: by waiting for
-    // parameters of theirs, or where it needs none by computing.
-    const Time early = config_.steps > 1 ? last_began - member->ends[member->ends.size() - 2] : Time();
+    // A rank that ended the step before ahead of others began the first one that is shown before it counts: by waiting
+    // for parameters of theirs, or where it needs none by computing.
+    const Time early = first > 0 ? began - member->ends[first - 1] : Time();
     const Time waited_early = std::min(early, member->first_wait);
     result.compute += member->rank.accelerator.counters().busy - member->busy - (early - waited_early);
     result.exposed_allgather += member->rank.accelerator.waited(kGathered) - member->waited_gather - waited_early;
@@ -68,7 +75,7 @@ FsdpResult Fsdp::result() const {
         member->rank.accelerator.waited(kScattered) - member->waited_scatter;
     result.exposed_all_reduce += member->rank.accelerator.waited(kReduced) - member->waited_copies;
     result.exposed_optimizer += member->rank.accelerator.waited(kExchanged) - member->waited_optimizer;
-    result.slowest_rank += last_ended - member->ends.back();
+    for (std::size_t i = first; i < ends.size(); ++i) result.slowest_rank += ends[i] - member->ends[i];
     checked = checked || member->rank.store != nullptr;
     wrong += member->wrong;
     if (!member->offload) continue;
@@ -78,21 +85,21 @@ FsdpResult Fsdp::result() const {
   }
   if (steady_) result.left_out = steady_->rows().left_out();
   for (const LeftOutPieces& each : result.left_out) {
-    if (steady_->rows().verifies() || each.step != config_.steps - 1) continue;
+    if (steady_->rows().verifies() || !result.shown.has(each.step)) continue;
     result.compute += each.busy;
     // In the order of ended().
     result.exposed_allgather += each.waited[0];
     (shards_ > 1 ? result.exposed_reduce_scatter : result.exposed_all_reduce) += each.waited[1];
     result.exposed_all_reduce += each.waited[2];
   }
-  result.compute = result.compute / ranks;
-  result.exposed_allgather = result.exposed_allgather / ranks;
-  result.exposed_reduce_scatter = result.exposed_reduce_scatter / ranks;
-  result.exposed_all_reduce = result.exposed_all_reduce / ranks;
-  result.exposed_optimizer = result.exposed_optimizer / ranks;
-  result.exposed_offload = result.exposed_offload / ranks;
-  result.slowest_rank = result.slowest_rank / ranks;
-  result.other = result.steps.back() - result.compute - result.exposed_allgather - result.exposed_reduce_scatter -
+  for (Time* part :
+       {&result.compute, &result.exposed_allgather, &result.exposed_reduce_scatter, &result.exposed_all_reduce,
+        &result.exposed_optimizer, &result.exposed_offload, &result.slowest_rank}) {
+    *part = *part / (ranks * result.shown.count);
+  }
+  for (std::size_t i = first; i < ends.size(); ++i) result.step += result.steps[i];
+  result.step = result.step / result.shown.count;
+  result.other = result.step - result.compute - result.exposed_allgather - result.exposed_reduce_scatter -
                  result.exposed_all_reduce - result.exposed_optimizer - result.exposed_offload;
   result.memory = memory_;
   if (checked) result.wrong = wrong;

@@ -12,6 +12,7 @@
 #include "platforms/jobs/job_kind.h"
 #include "platforms/jobs/kernel_digest.h"
 #include "platforms/jobs/own_model.h"
+#include "platforms/jobs/steps_shown.h"
 #include "platforms/results/collective_table.h"
 #include "platforms/results/format.h"
 #include "platforms/results/left_out_pieces.h"
@@ -27,15 +28,14 @@ using nlohmann::ordered_json;
 using schedules::FsdpConfig;
 using schedules::FsdpResult;
 
-/// Of the last step.
 Speed speed_of(const FsdpResult& result, const MachineConfig& machine) {
-  return speed_of(result.steps.empty() ? Time() : result.steps.back(), static_cast<double>(result.tokens_per_rank_step),
-                  result.model_flops_per_token, machine);
+  return speed_of(result.step, static_cast<double>(result.tokens_per_rank_step), result.model_flops_per_token, machine);
 }
 
 ordered_json to_json(const FsdpResult& result, const Speed& speed) {
-  const ordered_json steps = to_us(result.steps);
-  ordered_json json = {{"step_time_us", steps.empty() ? ordered_json(0) : steps.back()}, {"steps_us", steps}};
+  ordered_json json = {{"step_time_us", to_us(result.step)},
+                       {"steps_us", to_us(result.steps)},
+                       {"steps_shown", steps_json(result.shown)}};
   json.update(to_json(speed));
   json["executed_tflops_per_gpu"] = speed.step_s > 0 ? result.operations_per_rank_step / speed.step_s * 1e-12 : 0;
   json["breakdown_us"] = {{"compute", to_us(result.compute)},
@@ -56,7 +56,7 @@ ordered_json to_json(const FsdpResult& result, const Speed& speed) {
   return json;
 }
 
-std::string to_text(const FsdpResult& result, const Speed& speed) {
+std::string to_text(const FsdpResult& result, const Speed& speed, std::int64_t period) {
   const auto part = [&speed](Time time) {
     return fmt::format("{:>10}  {:5.1f} %", short_time(time),
                        speed.step_s > 0 ? to_seconds(time) / speed.step_s * 100 : 0);
@@ -65,7 +65,9 @@ std::string to_text(const FsdpResult& result, const Speed& speed) {
   const auto row = [&](std::string_view what, const std::string& value) {
     text += fmt::format("{:<24}{}\n", what, value);
   };
-  row("step time", fmt::format("{:>10}", short_time(result.steps.empty() ? Time() : result.steps.back())));
+  const std::string of =
+      period == 1 ? "" : "  " + steps_text(result.shown, static_cast<int>(result.steps.size()), period);
+  row("step time", fmt::format("{:>10}", short_time(result.step)) + of);
   row("  compute", part(result.compute));
   row("  exposed allgather", part(result.exposed_allgather));
   row("  exposed reduce-scatter", part(result.exposed_reduce_scatter));
@@ -74,7 +76,7 @@ std::string to_text(const FsdpResult& result, const Speed& speed) {
   if (result.remote_bytes > 0) row("  exposed offload", part(result.exposed_offload));
   row("  other", part(result.other));
   constexpr std::int64_t kShown = 1000;  // of a step
-  if (!result.steps.empty() && kShown * result.slowest_rank > result.steps.back()) {
+  if (kShown * result.slowest_rank > result.step) {
     row("    slowest rank", part(result.slowest_rank));
   }
   row("tokens/s per GPU", fmt::format("{:>10.0f}", speed.tokens_per_s));
@@ -144,7 +146,7 @@ class FsdpJob final : public Job {
   [[nodiscard]] ordered_json finished() const override { return {{"steps_us", to_us(fsdp_->finished())}}; }
   [[nodiscard]] std::string text() const override {
     const FsdpResult result = fsdp_->result();
-    std::string text = to_text(result, speed_of(result, share_->config()));
+    std::string text = to_text(result, speed_of(result, share_->config()), fsdp_->plan().period);
     const schedules::SteadyConfig& steady = share_->config().steady;
     if (steady.is_on() && simulates_all().empty()) text += steady_text(result.left_out, steady);
     for (const std::string& remark : fsdp_->remarks()) text += "\n" + remark + "\n";

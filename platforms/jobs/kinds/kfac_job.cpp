@@ -11,6 +11,7 @@
 #include "platforms/jobs/job_kind.h"
 #include "platforms/jobs/kernel_digest.h"
 #include "platforms/jobs/own_model.h"
+#include "platforms/jobs/steps_shown.h"
 #include "platforms/results/format.h"
 #include "platforms/results/left_out_pieces.h"
 #include "platforms/results/summary.h"
@@ -29,7 +30,6 @@ using schedules::KfacConfig;
 using schedules::KfacMessage;
 using schedules::KfacPart;
 using schedules::KfacResult;
-using schedules::KfacSpan;
 
 struct PartName {
   KfacPart part;
@@ -158,7 +158,8 @@ class KfacJob final : public Job {
   [[nodiscard]] std::vector<Time> step_ends() const override { return kfac_->step_ends(); }
   [[nodiscard]] std::string title() const override {
     return fmt::format("{} by {} on {} accelerators, {} samples each, {}", kfac_->plan().network().name, algorithm(),
-                       share_->size(), kfac_->plan().network().batch, steps_text());
+                       share_->size(), kfac_->plan().network().batch,
+                       steps_text(kfac_->result().shown, kfac_->config().steps, kfac_->plan().trainer().period()));
   }
   [[nodiscard]] ordered_json workload() const override {
     return {{"kind", "kfac"}, {"algorithm", algorithm()}, {"network", kfac_->plan().network().name}};
@@ -182,8 +183,6 @@ class KfacJob final : public Job {
     if (!training_) return check_->compared();
     return models::totals(kfac_->plan().network()).parameters * (share_->size() - 1);
   }
-  /// Of which steps the table is.
-  [[nodiscard]] std::string steps_text() const;
   /// There is nothing of compression without it, of factors where there are none, and of averages without them.
   [[nodiscard]] bool shows(KfacPart part) const;
 
@@ -227,17 +226,6 @@ std::vector<IdleFields> KfacJob::idle() const {
     }
   }
   return idle;
-}
-
-std::string KfacJob::steps_text() const {
-  const KfacSpan shown = kfac_->result().shown;
-  const int last = shown.first + shown.count;
-  const int steps = kfac_->config().steps;
-  std::string text = shown.count == 1 ? fmt::format("step {} of {}", last, steps)
-                                      : fmt::format("mean of steps {} to {} of {}", shown.first + 1, last, steps);
-  const std::int64_t period = kfac_->plan().trainer().period();
-  if (shown.count < period) text += fmt::format(", not the {} after which they repeat", period);
-  return text;
 }
 
 bool KfacJob::shows(KfacPart part) const {
@@ -292,7 +280,7 @@ ordered_json KfacJob::summary() const {
   const std::int64_t differ = wrong();
   return {{"step_time_us", to_us(result.step_time)},
           {"steps_us", steps},
-          {"steps_shown", {{"first", result.shown.first + 1}, {"count", result.shown.count}}},
+          {"steps_shown", steps_json(result.shown)},
           {"steps_left_out", result.left_out},
           {"steady", steady_json(result.intervals_left_out, share_->config().steady)},
           {"samples_per_s", static_cast<double>(result.samples_per_step) / to_seconds(result.step_time)},

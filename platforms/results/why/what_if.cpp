@@ -10,6 +10,7 @@
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <stdexcept>
 
@@ -30,6 +31,9 @@ constexpr double kVeryMuch = 100;
 constexpr double kNear = 0.05;
 /// Another chain this near to the path may bind once the path is shorter.
 constexpr double kRival = 0.8;
+/// The largest change whose gain is not loose, and the largest such gain.
+constexpr double kTwice = 2;
+constexpr double kQuarter = 0.25;
 
 struct Number {
   double value = 0;
@@ -56,10 +60,20 @@ std::string names() {
   return text;
 }
 
+std::optional<FoundField> field_called(const std::string& field) {
+  MachineConfig config;
+  return find_field([&config](FieldVisitor& visitor) { config.fields(visitor); }, field);
+}
+
+/// How much of the field's unit a text is; nothing if it is no value of it.
+std::optional<double> amount_of(const std::string& field, const std::string& text) {
+  const auto found = field_called(field);
+  return found ? amount_in(found->scalar, text) : std::nullopt;
+}
+
 /// The value that the field can have which is nearest to this one.
 std::string allowed(const std::string& field, const std::string& value) {
-  MachineConfig config;
-  const auto found = find_field([&config](FieldVisitor& visitor) { config.fields(visitor); }, field);
+  const auto found = field_called(field);
   if (!found) return value;
   std::string within = within_limits(found->scalar, found->range, value);
   if (!field.ends_with(".pcie.lanes")) return within;
@@ -146,14 +160,15 @@ ResourceChange read_change(const std::string& text, const ordered_json& values) 
     if (change.factor != 0) return change;
     const ordered_json now = change.field.empty() ? ordered_json() : value_of(values, name);
     if (!now.is_null()) {
-      const auto from = number_in(now.is_string() ? now.get<std::string>() : now.dump());
-      const auto to = number_in(value);
-      if (from && to && from->unit == to->unit && from->value > 0 && to->value > 0) {
-        change.factor = is_rate ? to->value / from->value : from->value / to->value;
+      const std::string present = now.is_string() ? now.get<std::string>() : now.dump();
+      const auto from = amount_of(name, present);
+      const auto to = amount_of(name, value);
+      if (from && to && *from > 0 && *to > 0) {
+        change.factor = is_rate ? *to / *from : *from / *to;
         return change;
       }
-      throw std::invalid_argument(fmt::format("{}: expected xN, inf or a value like {}, got \"{}\"", name,
-                                              now.is_string() ? now.get<std::string>() : now.dump(), value));
+      throw std::invalid_argument(
+          fmt::format("{}: expected xN, inf or a value like {}, got \"{}\"", name, present, value));
     }
     throw std::invalid_argument(fmt::format("{}: expected xN or inf, got \"{}\"", name, value));
   }
@@ -201,6 +216,12 @@ WhatIf::WhatIf(const ordered_json& why)
                     link.value("fills", 1.0)};
   }
   has_power_cap_ = why.value("power_cap", false);
+  if (const ordered_json& computed = member_of(why, "computed"); !computed.empty()) {
+    computed_ps_ = computed["median_ps"];
+    for (const auto& [name, ps] : computed["on_path"].items())
+      computed_ps_ = std::max(computed_ps_, ps.get<std::int64_t>());
+    computed_ps_ = std::min(computed_ps_, before_ps_);
+  }
   add(path_, why["pieces"], 1);
   for (const ordered_json& collective : member_of(why, "collectives")) {
     const double share = 1 / collective["members"].get<double>();
@@ -337,9 +358,20 @@ Foretold WhatIf::foretell(const std::vector<ResourceChange>& changes) const {
   const bool has_rival = static_cast<double>(result.other_ps) > kRival * static_cast<double>(result.path_ps);
   // How much of the time under a cap HBM would take anyway is not known.
   const bool lifts_cap = any([](const ResourceChange& it) { return it.resource == &resource_called("cap"); });
+  const bool is_much = static_cast<double>(result.ps()) < before * (1 - kQuarter) ||
+                       any([](const ResourceChange& it) { return it.factor > kTwice; });
+  const bool changes_kernels = any([](const ResourceChange& it) {
+    const auto is = [&it](const char* name) { return it.resource == &resource_called(name); };
+    return is("compute") || is("hbm") || is("cap") || is("cores") || is("launch");
+  });
+  const bool computes_on = !changes_kernels && computed_ps_ > result.ps();
+  if (computes_on) {
+    result.other_ps = computed_ps_;
+    result.other = "kernels of an accelerator";
+  }
   result.is_loose = is_partial || (gains && lifts_cap) ||
                     (computes_faster && (path_.at_cap_ps > 0 || (has_power_cap_ && gains))) ||
-                    (gains && (widens_node || has_rival));
+                    (gains && (widens_node || has_rival || is_much || computes_on));
   return result;
 }
 

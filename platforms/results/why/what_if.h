@@ -21,7 +21,7 @@ struct ResourceChange {
 };
 
 /// Reads NAME=xN, NAME=inf and NAME=0 (of what is a time), where NAME is a resource or one of its fields, and
-/// FIELD=VALUE in the unit that `values` (of config.json) has. Throws std::invalid_argument with what was expected.
+/// FIELD=VALUE, where `values` (of config.json) has what it is. Throws std::invalid_argument with what was expected.
 [[nodiscard]] ResourceChange read_change(const std::string& text, const nlohmann::ordered_json& values);
 /// "hbm=x2", as read_change() reads it.
 [[nodiscard]] std::string to_text(const ResourceChange& change);
@@ -57,7 +57,9 @@ struct Foretold {
 /// change for the better does not make a run longer. Bytes pass an end's interface and its link one behind the other,
 /// so that who widens one gains as far as the other lets through. A link whose buffer is full before credit can be back
 /// carries a buffer a round trip: bytes, flight and waiting there shrink together. Kernels that leave cores to
-/// collectives do so for as long as these take.
+/// collectives do so for as long as these take. Nor is the new run shorter than an accelerator computes, unless that
+/// changes. A gain by more than twice of a resource, or of more than a quarter, is loose: the path does not say what
+/// hides behind it.
 class WhatIf {
  public:
   explicit WhatIf(const nlohmann::ordered_json& why);
@@ -102,7 +104,8 @@ class WhatIf {
 
   std::int64_t before_ps_;
   bool has_power_cap_ = false;
-  std::vector<Stages> stages_;  ///< of each network
+  std::int64_t computed_ps_ = 0;  ///< by an accelerator: the most of those on the path and the median of all
+  std::vector<Stages> stages_;    ///< of each network
   std::map<std::string, Link, std::less<>> links_;
   Chain path_;
   std::map<std::string, Chain> groups_;  ///< what a member spends in the collectives of each, once all have come

@@ -168,13 +168,13 @@ Time total(const CauseSums& sums) {
 }
 
 /// How long those on the path have computed, and the median of all: whether the path is on one because it is slower.
-ordered_json computed(Machine& machine, const std::set<Causes::Place>& places) {
+ordered_json computed(Machine& machine, const WhySpan& span, const std::set<Causes::Place>& places) {
   std::vector<std::int64_t> all;
   ordered_json on_path = ordered_json::object();
-  for (int i = 0; i < machine.config().accelerators; ++i) {
-    const accelerator::Accelerator& its = machine.accelerator(i);
-    all.push_back(its.busy(machine.end()).count());
-    const Causes::Place place = Dispatcher::place_of(its);
+  for (const Time busy : busy_so_far(machine, machine.end())) {
+    const std::size_t i = all.size();
+    all.push_back((busy - (span.busy.empty() ? Time() : span.busy[i])).count());
+    const Causes::Place place = Dispatcher::place_of(machine.accelerator(static_cast<int>(i)));
     if (places.contains(place)) on_path[machine.causes()->place_name(place)] = all.back();
   }
   if (all.empty()) return ordered_json::object();
@@ -239,6 +239,12 @@ ordered_json stages(Machine& machine) {
 
 }  // namespace
 
+std::vector<Time> busy_so_far(Machine& machine, Time now) {
+  std::vector<Time> busy;
+  for (int i = 0; i < machine.config().accelerators; ++i) busy.push_back(machine.accelerator(i).busy(now));
+  return busy;
+}
+
 ordered_json why_summary(Machine& machine, const WhySpan& span, ordered_json head) {
   const Causes& causes = *machine.causes();
   std::vector<Causes::Step> path = causes.path();
@@ -290,7 +296,7 @@ ordered_json why_summary(Machine& machine, const WhySpan& span, ordered_json hea
   why["pieces"] = std::move(pieces);
   why["links"] = names.links();
   why["lossy"] = names.lossy();
-  why["computed"] = computed(machine, places);
+  why["computed"] = computed(machine, span, places);
   why["stages"] = stages(machine);
   why["power_cap"] = machine.config().accelerator.array.compute.power.cap > Power();
   why["waits"] = std::move(waited);

@@ -15,7 +15,11 @@ struct WhySpan {
   Time until;
   std::vector<Time> steps;              ///< ends of training steps; none where there are none
   const LinkBaseline* since = nullptr;  ///< what links had carried before
+  std::vector<Time> busy;               ///< and how long each accelerator had computed; none: not at all
 };
+
+/// How long each accelerator has computed so far.
+[[nodiscard]] std::vector<Time> busy_so_far(Machine& machine, Time now);
 
 /// The critical path of a run, which the machine has kept, from a time on to another, in pieces: what each is about,
 /// its kind, its place and how long it is, the longest first. Their sum is the time between. Beside it the links that

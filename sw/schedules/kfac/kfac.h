@@ -19,6 +19,7 @@
 #include "sw/schedules/kfac/kfac_steady.h"
 #include "sw/schedules/kfac/kfac_step_times.h"
 #include "sw/schedules/kfac/kfac_subgroups.h"
+#include "sw/schedules/step_span.h"
 
 namespace weft::schedules {
 
@@ -43,22 +44,15 @@ struct KfacMessageTimes {
   Time exposed;  ///< that the compute stream stood waiting for it, or for one behind it
 };
 
-/// Steps of a run, one after the other.
-struct KfacSpan {
-  int first = 0;
-  int count = 0;
-
-  [[nodiscard]] bool has(int step) const { return step >= first && step < first + count; }
-};
 /// Those of which a result has the mean: the last ones that make whole periods of the intervals, or all, where there is
 /// no whole one; without the first ones, which have no earlier step to wait for.
-[[nodiscard]] KfacSpan steps_shown(const Trainer& trainer, int steps);
-[[nodiscard]] KfacSpan steps_shown(const KfacConfig& config);
+[[nodiscard]] StepSpan steps_shown(const Trainer& trainer, int steps);
+[[nodiscard]] StepSpan steps_shown(const KfacConfig& config);
 
 /// What a run was.
 struct KfacResult {
   std::vector<Time> steps;  ///< each from when the last rank has ended the one before until the last rank ends it
-  KfacSpan shown;
+  StepSpan shown;
   Time step_time;  ///< their mean
   /// By KfacPart. They add up to `measured`. Means over these steps and over ranks, but for inverting, to which the
   /// others' waiting for the rank that inverts longest belongs: it is not the network's.
@@ -258,7 +252,7 @@ class Kfac {
   std::optional<Time> detailed_began_;           ///< when it began
   KfacStep rest_;
   std::size_t lag_;  ///< Trainer::lag
-  KfacSpan shown_;
+  StepSpan shown_;
   std::string whose_;  ///< for messages of exceptions
   std::deque<Position> positions_;
   Repeats repeats_;

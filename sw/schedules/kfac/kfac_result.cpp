@@ -30,14 +30,14 @@ std::string unfed_layer(const models::Network& network) {
 
 }  // namespace
 
-KfacSpan steps_shown(const Trainer& trainer, int steps) {
+StepSpan steps_shown(const Trainer& trainer, int steps) {
   const std::int64_t steady = steps - trainer.lag();
   const std::int64_t whole = steady / trainer.period() * trainer.period();
   const auto count = static_cast<int>(whole > 0 ? whole : steady);
   return {steps - count, count};
 }
 
-KfacSpan steps_shown(const KfacConfig& config) {
+StepSpan steps_shown(const KfacConfig& config) {
   return steps_shown(*trainer_of(config), config.steps);
 }
 

@@ -18,9 +18,9 @@ double seconds_of(const accelerator::ComputeConfig& compute, const StageKernels&
   return static_cast<double>(sum.count()) * 1e-12;
 }
 
-double message_seconds(const StageLink& link, std::uint64_t bytes) {
-  return static_cast<double>((link.time + transfer_time(Bytes(static_cast<std::int64_t>(bytes)), link.rate)).count()) *
-         1e-12;
+double message_seconds(const StageLink& link, double bytes) {
+  const Time sending = transfer_time(Bytes(static_cast<std::int64_t>(bytes)), link.rate);
+  return static_cast<double>((link.time + sending).count()) * 1e-12;
 }
 
 void append(StageKernels& all, const StageKernels& more) {
@@ -136,6 +136,10 @@ void check(const PipelineConfig& config, int ranks) {
 
 }  // namespace
 
+double StageHop::sent_seconds() const {
+  return message_seconds(link, static_cast<double>(bytes));
+}
+
 double PipelinePlan::estimate() const {
   double sum = 0;
   double longest = 0;
@@ -165,7 +169,7 @@ PipelinePlan plan_pipeline(const PipelineSite& site, const PipelineModel& model,
   // With compression the slowest link is that much shorter, and others at least as far as it matters.
   const double shorter = config.compression.on() ? 1 / config.compression.ratio : 1;
   costs.message = [&](std::size_t unit, int stage) {
-    return 2 * message_seconds(link(rank_of(stage), rank_of(stage + 1)), dense(unit)) / shorter;
+    return 2 * message_seconds(link(rank_of(stage), rank_of(stage + 1)), static_cast<double>(dense(unit)) / shorter);
   };
   costs.fits = [&](std::size_t first, std::size_t end, int stage) {
     const firmware::Rank& rank = *site.ranks[static_cast<std::size_t>(rank_of(stage))];
@@ -208,7 +212,7 @@ PipelinePlan plan_pipeline(const PipelineSite& site, const PipelineModel& model,
     hop.elements = model.units[stage.end - 1].crossing;
     hop.samples = config.samples();
     hop.dense = hop.bytes = dense(stage.end - 1);
-    hop.seconds = message_seconds(hop.link, hop.dense);
+    hop.seconds = message_seconds(hop.link, static_cast<double>(hop.dense));
   }
   if (config.compression.on()) {
     double longest = 0;

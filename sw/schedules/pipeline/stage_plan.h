@@ -29,9 +29,8 @@ struct StageHop {
   StageKernels pack;                   ///< before it is sent
   StageKernels unpack;                 ///< when it has come
 
-  [[nodiscard]] double sent_seconds() const {
-    return seconds * static_cast<double>(bytes) / static_cast<double>(dense);
-  }
+  /// As it is sent.
+  [[nodiscard]] double sent_seconds() const;
 };
 
 struct PipelineStage {

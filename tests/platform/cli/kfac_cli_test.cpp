@@ -97,6 +97,23 @@ TEST_F(KfacCli, SeveralStepsAreShownByTheirMean) {
   EXPECT_EQ(result["steps_shown"]["count"], 4);
 }
 
+// A step that renews Shampoo's roots is longer than the others: neither stands for all.
+TEST_F(KfacCli, StepsOfFsdpWhoseOptimizerRepeatsAreShownByTheirMean) {
+  const std::string shampoo =
+      "../small.json --set workload.model=nano --set workload.layers=2 --set workload.optimizer=shampoo "
+      "--set workload.shampoo.interval=2 --set workload.steps=";
+  const json result = run_json(shampoo + "3");
+  const json& steps = result["steps_us"];
+  EXPECT_NE(steps[1], steps[2]);
+  EXPECT_NEAR(result["step_time_us"].get<double>(), (steps[1].get<double>() + steps[2].get<double>()) / 2, 1e-3);
+  EXPECT_EQ(result["steps_shown"], json({{"first", 2}, {"count", 2}}));
+  double parts = 0;
+  for (const auto& [name, part] : result["breakdown_us"].items()) parts += part.get<double>();
+  EXPECT_NEAR(parts, result["step_time_us"].get<double>(), 1e-3);
+  const Ran one = weft("run " + shampoo + "1");
+  EXPECT_NE(one.out.find("step 1 of 1, not the 2 after which they repeat\n"), std::string::npos) << one.out;
+}
+
 // The profile is not of the steps: twice as many steps take twice the energy and bytes.
 TEST_F(KfacCli, WhatTheMachineIsMeasuredByIsCountedByItself) {
   const json one = ran("--out a --set workload.steps=1");

@@ -125,7 +125,7 @@ TEST(KfacSchedule, TheTableIsOfTheLastWholePeriods) {
   KfacConfig config = kfac_workload("mpd");
   const auto shown = [&](int steps) {
     config.steps = steps;
-    const schedules::KfacSpan span = schedules::steps_shown(config);
+    const schedules::StepSpan span = schedules::steps_shown(config);
     return std::pair(span.first, span.count);
   };
   EXPECT_EQ(shown(1), std::pair(0, 1));

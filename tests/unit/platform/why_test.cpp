@@ -83,6 +83,28 @@ TEST(WhatIf, ScalesThePiecesThatAChangeIsAbout) {
   EXPECT_FALSE(told("scale-up-link=x2").is_loose);
 }
 
+TEST(WhatIf, ReadsAnyUnit) {
+  const auto factor = [](const char* text) { return read_change(text, values()).factor; };
+  EXPECT_DOUBLE_EQ(factor("accelerator.hbm.rate=53.6Tbps"), 2);
+  EXPECT_DOUBLE_EQ(factor("nic.read_latency=0.7us"), 0.5);
+  EXPECT_THROW(read_change("nic.read_latency=7GB", values()), std::invalid_argument);
+}
+
+/// What hides behind the path is not on it: kernels that go on, and what else there is where the path shrinks to
+/// little.
+TEST(WhatIf, GainsNoMoreThanKernelsLeave) {
+  ordered_json why = path();
+  why["collectives"] = ordered_json::array();
+  why["computed"] = {{"median_ps", 100}, {"on_path", {{"accelerator0", 900'000'000}}}};
+  const auto told = [&why](const char* text) { return WhatIf(why).foretell({read_change(text, values())}); };
+  EXPECT_EQ(told("link=x2").path_ps, 850'000'000);
+  EXPECT_EQ(told("link=x2").ps(), 900'000'000);
+  EXPECT_TRUE(told("link=x2").is_loose);
+  EXPECT_EQ(told("hbm=x2").ps(), 850'000'000);
+  EXPECT_FALSE(told("hbm=x2").is_loose);
+  EXPECT_TRUE(told("hbm=x3").is_loose);
+}
+
 /// More uplinks help on links between switches, and more rate on all.
 TEST(WhatIf, UplinksAreLinksBetweenSwitches) {
   ordered_json why = path();
