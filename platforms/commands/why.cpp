@@ -86,7 +86,11 @@ std::int64_t simulate(const std::string& config, const ordered_json& of, const s
     arguments.push_back(setting.field + "=" + setting.value);
   }
   const ChildResult child = run_self(arguments);
-  if (child.exit_code != 0) throw std::runtime_error("--verify: the run with changes failed:\n" + child.err);
+  if (child.exit_code != 0) {
+    std::string text = child.err.substr(child.err.starts_with("weft: ") ? 6 : 0);
+    while (text.ends_with('\n') || text.ends_with('.')) text.pop_back();
+    throw std::runtime_error("the run with this change failed: " + text);
+  }
   const ordered_json why = read_run(folder.path() / "run").why;
   return why["until_ps"].get<std::int64_t>() - why["from_ps"].get<std::int64_t>();
 }
@@ -109,11 +113,15 @@ ordered_json what_if(const WhyOptions& options, const RunResults& run) {
     if (!none_makes.empty()) row["not_simulated"] = none_makes;
     if (options.verify && none_makes.empty()) {
       const std::vector<ChangedSetting> settings = settings_of(changes, values);
-      row["simulated_ps"] = simulate((fs::path(options.results) / "config.json").string(), run.why, settings);
-      ordered_json& with = row["simulated_with"] = ordered_json::array();
-      for (const ChangedSetting& setting : settings) {
-        with.push_back({{"field", setting.field}, {"value", setting.value}});
-        if (!setting.asked.empty()) with.back()["asked"] = setting.asked;
+      try {
+        row["simulated_ps"] = simulate((fs::path(options.results) / "config.json").string(), run.why, settings);
+        ordered_json& with = row["simulated_with"] = ordered_json::array();
+        for (const ChangedSetting& setting : settings) {
+          with.push_back({{"field", setting.field}, {"value", setting.value}});
+          if (!setting.asked.empty()) with.back()["asked"] = setting.asked;
+        }
+      } catch (const std::runtime_error& error) {
+        row["not_simulated"] = error.what();
       }
     }
     list.push_back(std::move(row));

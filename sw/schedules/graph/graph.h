@@ -25,6 +25,7 @@
 #include "sw/schedules/collective_kernel.h"
 #include "sw/schedules/graph/begin_order.h"
 #include "sw/schedules/graph/graph_steady.h"
+#include "sw/schedules/graph/kernel_names.h"
 #include "sw/schedules/graph/messages.h"
 #include "sw/schedules/phase_row.h"
 #include "sw/schedules/remote_transfers.h"
@@ -356,6 +357,7 @@ class GraphEngine {
   std::optional<BeginOrder> order_;
   std::unique_ptr<GraphSteady> steady_;  ///< null where all is simulated
   Probe* probe_ = nullptr;
+  KernelNames kernel_names_;
   PhasesOf phases_of_;
   std::function<bool(const std::string&)> ends_step_;
   bool estimates_ = false;   ///< some kernel of which its operations alone are known

@@ -172,7 +172,8 @@ void GraphEngine::issue_kernel(End& end, Graph& graph, const Node& node) {
          "cores: expected 1 to the " + std::to_string(compute_.sms) + " of the accelerator, got " +
              std::to_string(cores));
   }
-  const auto submit = [&](accelerator::Command command) {
+  const auto submit = [&, name = kernel_names_.of(node.name)](accelerator::Command command) {
+    command.label = name;
     command.cores = static_cast<std::uint32_t>(cores);
     end.rank->accelerator.submit(command);
   };

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sw/schedules/fsdp_plan.h"
+#include "sw/schedules/graph/kernel_names.h"
 #include "sw/schedules/kernel_work.h"
 #include "sw/workloads/workload.h"
 
@@ -273,6 +274,18 @@ TEST(WorkloadOrder, WeightsGradientsComeBeforeTheSumsWhereSaid) {
               beside);
     EXPECT_EQ(place("head.gradient all-reduce mb0") < place("head weight gradient mb0"), beside);
   }
+}
+
+// What blocks, microbatches and steps have in common.
+TEST(KernelNames, AreThoseOfNodesWithoutNumbers) {
+  schedules::KernelNames names;
+  EXPECT_STREQ(names.of("layer3.attention.qkv forward mb2"), "layer.attention.qkv forward");
+  EXPECT_STREQ(names.of("layer12.attention.qkv forward mb10 step1"), "layer.attention.qkv forward");
+  EXPECT_EQ(names.of("layer3.norm mb2"), names.of("layer4.norm mb0"));
+  EXPECT_STREQ(names.of("COMP_NODE_17"), "COMP_NODE");
+  EXPECT_STREQ(names.of("stepping mbx"), "stepping mbx");
+  EXPECT_EQ(names.of("17"), nullptr);
+  EXPECT_EQ(names.of(""), nullptr);
 }
 
 }  // namespace
