@@ -144,6 +144,15 @@ TEST_F(WhyCli, TellsWhyAChangeIsNotSimulated) {
   EXPECT_GT(rows[1]["simulated_ps"], 0);
 }
 
+TEST_F(WhyCli, TellsOfAChangeWhoseRunFails) {
+  why("../small.json --set fabric.uplinks=1");
+  const Ran told = weft("why out --what-if uplink=x8 --what-if hbm=x2 --verify");
+  EXPECT_EQ(told.code, 0) << told.err;
+  EXPECT_NE(told.out.find("Not simulated: the run with this change failed:"), std::string::npos) << told.out;
+  EXPECT_NE(told.out.find("expected less than the 4 ports of a leaf"), std::string::npos) << told.out;
+  EXPECT_NE(told.out.find("  hbm=x2 "), std::string::npos) << told.out;
+}
+
 TEST_F(WhyCli, ComparesTwoRunsWholly) {
   why("../two.json");
   weft("run --timeline-ranks 0 --out slow --why ../two.json --set fabric.edges.7.link.rate=20Gbps");
