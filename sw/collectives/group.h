@@ -26,6 +26,13 @@ inline BlockMap even_blocks(Extent whole, int count, std::uint64_t granule) {
   };
 }
 
+/// The same for the first `count` members; the others have none.
+inline BlockMap first_blocks(Extent whole, int count, std::uint64_t granule) {
+  return [whole, count, granule](int member) {
+    return member < count ? even_blocks(whole, count, granule)(member) : Extent{whole.offset + whole.bytes, 0};
+  };
+}
+
 /// Of a member in an AllToAll whose parts differ: bytes to each member and from each.
 struct Parts {
   std::vector<std::uint64_t> to;

@@ -29,9 +29,7 @@ void InNetworkMember::connect(const firmware::Interface& interface, const std::v
   }
   const Staging& staging = config_.staging;
   if (staging.channels == 0) return;
-  staging_ = rank_.memory.allocate("staging of " + name,
-                                   static_cast<std::uint64_t>(staging.chunk.count()) *
-                                       static_cast<std::uint64_t>(staging.channels * staging.slots * size_));
+  staging_ = rank_.memory.allocate("staging of " + name, staging.bytes(heads()));
   copied_in_ = &rank_.processor->create_completion_queue("copies into staging, queue");
   copied_out_ = &rank_.processor->create_completion_queue("copies out of staging, queue");
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -9,6 +10,7 @@
 
 #include "hw/core/fields.h"
 #include "sw/collectives/group.h"
+#include "sw/collectives/in_network/staging.h"
 #include "sw/firmware/rank.h"
 
 /// Collectives by the switches: sums that form on the way and copies that part on the way (SHARP: Graham et al.,
@@ -45,27 +47,6 @@ inline EnumNames<WhenFull> enum_names(WhenFull /*tag*/) {
   return {{"ring", WhenFull::kRing}, {"refuse", WhenFull::kRefuse}};
 }
 
-/// Buffers that an AllReduce by reduce-multicast passes through when its kernels may not reach into the caller's
-/// memory, as NCCL's for NVLink SHARP: some cores copy in, some let the switch sum and multicast, some copy out, each a
-/// step behind the other. A step is a chunk for each channel and member. The chunk is halved for a buffer of less than
-/// 64 steps, again for one of less than 8 and again below 2 (NCCL's choice of chunk for NVLS).
-struct Staging {
-  int channels = 0;
-  Bytes chunk = Bytes(128 << 10);
-  int slots = 8;
-  int copy_engines = 6;
-
-  template <typename Visitor>
-  void fields(Visitor&& visit) {
-    visit("channels", channels,
-          "Staging channels, of a chunk each; 0: no staging, data go directly from and to the caller's buffer",
-          Range{0, 1024});
-    visit("chunk", chunk, "The largest chunk", Range{256, 1 << 30});
-    visit("slots", slots, "Steps that the buffers hold", Range{1, 64});
-    visit("copy_engines", copy_engines, "Copy engines that copy in, and as many that copy out", Range{1, 128});
-  }
-};
-
 /// One member's part in the collectives of a group whose members are on one network. It has three trees: one for
 /// low-latency reductions, one for streaming ones, and one for multicast.
 ///
@@ -88,6 +69,8 @@ class InNetworkMember {
     OwnBlock own_block = OwnBlock::kNetwork;
     Staging staging;
     WhenFull when_full = WhenFull::kRing;
+    /// Members that sum for all others where an AllReduce is staged, the first ones; no field: `nccl` says it. 0: all.
+    int heads = 0;
 
     template <typename Visitor>
     void fields(Visitor&& visit) {
@@ -173,13 +156,12 @@ class InNetworkMember {
 
   // Staging (staged_all_reduce.cpp)
   struct Stages;
+  [[nodiscard]] int heads() const { return config_.heads == 0 ? size_ : std::min(config_.heads, size_); }
   [[nodiscard]] std::uint64_t step_bytes(std::uint64_t bytes) const;
   [[nodiscard]] std::uint64_t slot(std::uint64_t step) const;
   firmware::Task staged_all_reduce(std::uint64_t buffer, std::uint64_t bytes, ElementType type);
   firmware::Task copy_in(Stages& stages);
   firmware::Task copy_out(Stages& stages);
-  firmware::Task copy(std::uint64_t source, std::uint64_t destination, std::uint64_t bytes, int first_engine,
-                      firmware::CompletionQueue& done);
 
   firmware::Rank& rank_;
   int position_;

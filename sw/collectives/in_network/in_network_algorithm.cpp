@@ -21,7 +21,9 @@ TwoLevel::Options two_level_options(const GroupSite& site) {
           TwoLevel::Across::kSwitches,
           site.channels,
           ring_options(site.config),
-          pieces};
+          pieces,
+          0,
+          {}};
 }
 
 std::unique_ptr<Group> join_switches(const std::vector<firmware::Rank*>& ranks, const TwoLevel::Options& options,

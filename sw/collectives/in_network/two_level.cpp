@@ -32,8 +32,25 @@ Task TwoLevel::run_lane(const Stage& stage, std::uint64_t lane, std::uint64_t pi
   }
 }
 
-TwoLevel::TwoLevel(const std::vector<Rank*>& ranks, Levels levels, PieceCount pieces, const std::string& name)
-    : ranks_(ranks), levels_(std::move(levels)), nodes_(ranks), pieces_(std::move(pieces)), name_(name) {}
+TwoLevel::TwoLevel(const std::vector<Rank*>& ranks, Levels levels, const Options& options, const std::string& name)
+    : ranks_(ranks),
+      levels_(std::move(levels)),
+      nodes_(ranks),
+      pieces_(options.pieces),
+      heads_(options.heads),
+      staging_(options.staging),
+      name_(name) {
+  if (staging_.channels == 0) return;
+  const std::uint64_t slots = firmware::allocate_together(ranks_, "staging of " + name_,
+                                                          slot_bytes() * static_cast<std::uint64_t>(staging_.slots));
+  for (const Rank* rank : ranks_) {
+    const auto queue = [&](const char* what) {
+      return &rank->processor->create_completion_queue(std::string("copies ") + what + " staging of " + name_ +
+                                                       ", queue");
+    };
+    buffers_.push_back({slots, queue("into"), queue("out of")});
+  }
+}
 
 Task TwoLevel::pipeline(int member, const char* what, std::uint64_t pieces, std::vector<Stage> stages) {
   firmware::Processor& processor = *ranks_[static_cast<std::size_t>(member)]->processor;
@@ -62,26 +79,73 @@ std::function<Extent(int, int)> TwoLevel::cut(BlockMap blocks, std::uint64_t i, 
   };
 }
 
-Task TwoLevel::all_reduce(int member, std::uint64_t buffer, std::uint64_t bytes, ElementType type) {
+void TwoLevel::add_sums(std::vector<Stage>& stages, int member, const Places& places, ElementType type) {
   const auto [node, local] = nodes_.place(member);
   Group& outward = *levels_.outward[static_cast<std::size_t>(node)];
   Group& inward = *levels_.inward[static_cast<std::size_t>(node)];
-  const std::uint64_t pieces = pieces_(bytes);
   const std::uint64_t granule = size_of(type);
-  const auto parts = [this, bytes, pieces, granule](std::uint64_t i) {
-    return even_blocks(split({0, bytes}, pieces, i, granule), nodes_.per_node(), granule);
+  const auto parts = [this, places, granule](std::uint64_t i) {
+    return first_blocks(places(i).extent, heads(), granule);
   };
-  std::vector<Stage> stages;
-  stages.push_back({[&, parts, local = local](std::uint64_t i) {
-    return outward.reduce_scatter(local, buffer, buffer + parts(i)(local).offset, parts(i), type);
+  stages.push_back({[&outward, places, parts, local = local, type](std::uint64_t i) {
+    const std::uint64_t base = places(i).base;
+    return outward.reduce_scatter(local, base, base + parts(i)(local).offset, parts(i), type);
   }});
-  stages.push_back({[&, parts, node = node, local = local](std::uint64_t i) {
+  stages.push_back({[this, places, parts, node = node, local = local, type](std::uint64_t i) -> Task {
                       const Extent part = parts(i)(local);
-                      return across(i, local).all_reduce(node, buffer + part.offset, part.bytes, type);
+                      if (part.bytes == 0) co_return;
+                      co_await across(i, local).all_reduce(node, places(i).base + part.offset, part.bytes, type);
                     },
                     lanes()});
-  stages.push_back(
-      {[&, parts, local = local](std::uint64_t i) { return inward.allgather(local, buffer, parts(i), granule); }});
+  stages.push_back({[&inward, places, parts, local = local, granule](std::uint64_t i) {
+    return inward.allgather(local, places(i).base, parts(i), granule);
+  }});
+}
+
+Task TwoLevel::all_reduce(int member, std::uint64_t buffer, std::uint64_t bytes, ElementType type) {
+  if (staging_.channels > 0) {
+    co_await staged_all_reduce(member, buffer, bytes, type);
+    co_return;
+  }
+  const std::uint64_t pieces = pieces_(bytes);
+  const std::uint64_t granule = size_of(type);
+  std::vector<Stage> stages;
+  add_sums(
+      stages, member,
+      [=](std::uint64_t i) {
+        return Place{buffer, split({0, bytes}, pieces, i, granule)};
+      },
+      type);
+  co_await pipeline(member, "all-reduce", pieces, std::move(stages));
+}
+
+Task TwoLevel::staged_all_reduce(int member, std::uint64_t buffer, std::uint64_t bytes, ElementType type) {
+  Rank& rank = *ranks_[static_cast<std::size_t>(member)];
+  follow(rank.followed, Followed::kStaging);
+  const Buffers& own = buffers_[static_cast<std::size_t>(member)];
+  const std::uint64_t pieces = pieces_(bytes);
+  const std::uint64_t granule = size_of(type);
+  const auto slots = static_cast<std::uint64_t>(staging_.slots);
+  const std::uint64_t slot = slot_bytes();
+  const auto piece = [=](std::uint64_t i) { return split({0, bytes}, pieces, i, granule); };
+  const auto at = [=, &own](std::uint64_t i) { return own.slots + i % slots * slot; };
+  firmware::Counter emptied(*rank.processor, "a slot of staging to be empty");
+  std::vector<Stage> stages;
+  stages.push_back({[&, piece, at, slots](std::uint64_t i) -> Task {
+    // No other member multicasts into a slot before this one has sent operands from it again.
+    if (i >= slots) co_await emptied.reach(i - slots + 1);
+    co_await copy_staged(rank, staging_, Way::kIn, buffer + piece(i).offset, at(i), piece(i).bytes, *own.in);
+  }});
+  add_sums(
+      stages, member,
+      [piece, at](std::uint64_t i) {
+        return Place{at(i), {0, piece(i).bytes}};
+      },
+      type);
+  stages.push_back({[&, piece, at](std::uint64_t i) -> Task {
+    co_await copy_staged(rank, staging_, Way::kOut, at(i), buffer + piece(i).offset, piece(i).bytes, *own.out);
+    emptied.set(i + 1);
+  }});
   co_await pipeline(member, "all-reduce", pieces, std::move(stages));
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -18,8 +20,9 @@ namespace weft::collectives {
 /// that the levels work side by side; across nodes several pieces are on their way at once, each in a lane of its own,
 /// since the way is long for them.
 ///
-/// AllReduce: ReduceScatter within the nodes, AllReduce across them, Allgather within. ReduceScatter and Allgather are
-/// the same without one end; a Broadcast goes through the root's node, then across in parts, then through the others.
+/// AllReduce: ReduceScatter within the nodes, AllReduce across them, Allgather within; where it is staged, copies into
+/// the slots before and out of them behind, so that it is a pipeline of five. ReduceScatter and Allgather are the same
+/// without one end; a Broadcast goes through the root's node, then across in parts, then through the others.
 class TwoLevel final : public Group {
  public:
   /// Groups by node, for what goes out of it and for what comes in, and by lane and position across nodes.
@@ -40,13 +43,17 @@ class TwoLevel final : public Group {
     int channels = 1;  ///< of rings within nodes, and lanes of rings and trees across them
     RingMember::Options rings;
     PieceCount pieces;
+    /// Of each node, members that have parts of an AllReduce, the first ones, as NCCL's heads of NVLS; 0: all.
+    int heads = 0;
+    /// Buffers that an AllReduce passes through, a piece in each slot; no channels: none.
+    Staging staging;
   };
   /// By the switches of each network that reduces. Returns nothing when the tables of these are full. Throws
   /// ConfigError when nodes have different numbers of members or nothing reduces.
   static std::unique_ptr<TwoLevel> join(const std::vector<firmware::Rank*>& ranks, const Options& options,
                                         const std::string& name);
 
-  TwoLevel(const std::vector<firmware::Rank*>& ranks, Levels levels, PieceCount pieces, const std::string& name);
+  TwoLevel(const std::vector<firmware::Rank*>& ranks, Levels levels, const Options& options, const std::string& name);
 
   [[nodiscard]] int size() const override { return static_cast<int>(ranks_.size()); }
   firmware::Task allgather(int member, std::uint64_t buffer, BlockMap blocks, std::uint64_t granule) override;
@@ -68,6 +75,26 @@ class TwoLevel final : public Group {
                                  Lanes& done);
   /// Runs `stages` on threads of their own; each takes a piece when the one before it is done with it.
   firmware::Task pipeline(int member, const char* what, std::uint64_t pieces, std::vector<Stage> stages);
+  /// Staging of a member: where its slots begin, and the completions of copies.
+  struct Buffers {
+    std::uint64_t slots = 0;
+    firmware::CompletionQueue* in = nullptr;
+    firmware::CompletionQueue* out = nullptr;
+  };
+  firmware::Task staged_all_reduce(int member, std::uint64_t buffer, std::uint64_t bytes, ElementType type);
+  /// The three stages of an AllReduce of part `extent(i)` of what is at `at(i)`, by piece.
+  struct Place {
+    std::uint64_t base;
+    Extent extent;
+  };
+  using Places = std::function<Place(std::uint64_t)>;
+  void add_sums(std::vector<Stage>& stages, int member, const Places& places, ElementType type);
+  /// Of a slot of staging. The last piece may be longer than the others, by less than an element.
+  [[nodiscard]] std::uint64_t slot_bytes() const {
+    constexpr std::uint64_t kLongestElement = 8;
+    return staging_.bytes(heads()) / static_cast<std::uint64_t>(staging_.slots) + kLongestElement;
+  }
+  [[nodiscard]] int heads() const { return heads_ == 0 ? nodes_.per_node() : std::min(heads_, nodes_.per_node()); }
   /// Across nodes.
   [[nodiscard]] std::uint64_t lanes() const { return levels_.across.size(); }
   [[nodiscard]] Group& across(std::uint64_t piece, int local) const {
@@ -82,6 +109,9 @@ class TwoLevel final : public Group {
   Levels levels_;
   Nodes nodes_;
   PieceCount pieces_;
+  int heads_;
+  Staging staging_;
+  std::vector<Buffers> buffers_;  ///< by member, where there is staging
   std::string name_;
 };
 

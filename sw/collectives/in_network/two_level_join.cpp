@@ -13,9 +13,10 @@ namespace {
 /// Members at one position of all nodes whose sums go through trees; nothing else does.
 class TreesAcross final : public Group {
  public:
-  TreesAcross(const std::vector<Rank*>& ranks, const TwoLevel::Options& options, const std::string& name)
+  TreesAcross(const std::vector<Rank*>& ranks, const TwoLevel::Options& options, int lane, const std::string& name)
       : size_(static_cast<int>(ranks.size())),
-        trees_(ranks, Nodes(ranks).rows(), 1, {options.rings.chunk, options.rings.slots}, name) {}
+        trees_(ranks, Nodes(ranks).rows(), 1,
+               {options.rings.chunk, options.rings.slots, first_engine(*ranks.front(), options.staging, lane)}, name) {}
 
   [[nodiscard]] int size() const override { return size_; }
   Task all_reduce(int member, std::uint64_t buffer, std::uint64_t bytes, ElementType type) override {
@@ -23,6 +24,14 @@ class TreesAcross final : public Group {
   }
 
  private:
+  /// Each lane has an engine for each of its two trees. What is copied into staging and out of it has others, as far as
+  /// there are enough, so that no sum waits behind a copy of a whole step.
+  static int first_engine(const Rank& rank, const Staging& staging, int lane) {
+    const int copies = staging.channels > 0 ? 2 * staging.copy_engines : 0;
+    const int others = rank.copy_engines - copies;
+    return others < 2 ? 2 * lane : copies + 2 * lane % (others / 2 * 2);
+  }
+
   int size_;
   TreeGroup trees_;
 };
@@ -95,14 +104,16 @@ std::unique_ptr<TwoLevel> TwoLevel::join(const std::vector<Rank*>& ranks, const 
     for (int l = 0; l < nodes.per_node(); ++l) {
       const std::vector<Rank*> column = pick(ranks, nodes.column(l));
       const std::string what = name + " across nodes, lane " + std::to_string(lane);
-      if (options.across == Across::kTrees) {
-        across.push_back(std::make_unique<TreesAcross>(column, options, what));
+      if (options.across == Across::kTrees && options.heads > 0 && l >= options.heads) {
+        across.push_back(nullptr);  // has no part
+      } else if (options.across == Across::kTrees) {
+        across.push_back(std::make_unique<TreesAcross>(column, options, lane, what));
       } else {
         across.push_back(rings_of(column, 1, options.rings, what));
       }
     }
   }
-  return std::make_unique<TwoLevel>(ranks, std::move(levels), options.pieces, name);
+  return std::make_unique<TwoLevel>(ranks, std::move(levels), options, name);
 }
 
 }  // namespace weft::collectives

@@ -17,15 +17,17 @@ using firmware::Task;
 
 namespace {
 
-/// NCCL's steps of NVLSTree (computeColl() of its enqueue.cc, version 2.18): a chunk for each of `parts`, channels and
-/// members of a node, which shortens with the buffer. Channels share the links and so keep step with each other.
-TwoLevel::PieceCount nvls_steps(std::uint64_t parts) {
-  return [parts](std::uint64_t bytes) {
-    std::uint64_t chunk = 512 << 10;
-    for (const std::uint64_t steps : {32U, 16U, 4U, 1U}) {
-      if (bytes < steps * parts * chunk) chunk /= 2;
+/// NCCL's steps of NVLSTree (calcCollChunking() of its enqueue.cc): a chunk for each channel and head, which shortens
+/// with the buffer. Channels share the links and so keep step with each other.
+TwoLevel::PieceCount nvls_steps(std::uint64_t longest, std::uint64_t parts) {
+  return [longest, parts](std::uint64_t bytes) {
+    constexpr std::pair<std::uint64_t, std::uint64_t> kShorter[] = {
+        {32, 256 << 10}, {16, 128 << 10}, {4, 64 << 10}, {1, 32 << 10}};
+    std::uint64_t chunk = longest;
+    for (const auto& [steps, shorter] : kShorter) {
+      if (bytes < steps * parts * chunk) chunk = std::min(chunk, shorter);
     }
-    return std::max<std::uint64_t>(bytes / (parts * chunk), 1);
+    return std::max<std::uint64_t>((bytes + parts * chunk - 1) / (parts * chunk), 1);
   };
 }
 
@@ -119,6 +121,7 @@ void NcclCollectives::follow_config(NcclCollective what, NcclWay how, std::uint6
   if (how.algorithm == NcclAlgorithm::kNvls || how.algorithm == NcclAlgorithm::kNvlsTree) {
     follow(followed, Followed::kNvlsSteps);
   }
+  if (how.algorithm == NcclAlgorithm::kNvlsTree) follow(followed, Followed::kVersion);  // of its chunks and heads
   if (!looked_at_.insert({what, bytes, how.algorithm}).second) return;
   const auto changes = [&](bool NcclGroup::*able) {
     NcclGroup other = nccl_;
@@ -244,9 +247,17 @@ Group* NcclCollectives::switches(NcclAlgorithm algorithm) {
     options.in_network.staging.channels = config_.nvls_channels;
     // NVLS and NVLSTree copy buffers of any size through their channels.
     options.in_network.low_latency_limit = Bytes();
+    options.in_network.heads = std::min(rules_of(config_.version).most_nvls_heads, nodes.per_node());
+    const Bytes chunk = longest_nvls_chunk(config_.version, nodes.count(), options.in_network.staging.chunk);
     options.pieces =
-        nvls_steps(static_cast<std::uint64_t>(config_.nvls_channels) * static_cast<std::uint64_t>(nodes.per_node()));
-    if (algorithm == NcclAlgorithm::kNvlsTree) options.across = TwoLevel::Across::kTrees;
+        nvls_steps(static_cast<std::uint64_t>(chunk.count()), static_cast<std::uint64_t>(config_.nvls_channels) *
+                                                                  static_cast<std::uint64_t>(options.in_network.heads));
+    if (algorithm == NcclAlgorithm::kNvlsTree) {
+      options.across = TwoLevel::Across::kTrees;
+      options.heads = options.in_network.heads;
+      options.staging = options.in_network.staging;
+      options.staging.chunk = chunk;
+    }
   }
   std::string why = "the switches have no room for the reduction trees of " + name;
   try {

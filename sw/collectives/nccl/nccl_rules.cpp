@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sw/collectives/nccl/nccl_rules.h"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 
@@ -23,7 +24,9 @@ constexpr NcclRules k2_19{.tree_simple = {0, 28, 28},
                           .nvls_by_generation = false,
                           .collnet_blocks = false,
                           .nvls_blocks_across = false,
-                          .most_ctas = 32};
+                          .most_ctas = 32,
+                          .most_nvls_heads = 8,
+                          .nvls_chunks_in_trees = false};
 
 constexpr NcclRules rules_2_20() {
   NcclRules rules = k2_19;
@@ -36,6 +39,8 @@ constexpr NcclRules rules_2_21() {
   rules.words_once = rules.words = 0.5;
   rules.most_words = {39e3, 87.7e3, 141e3, 141e3};
   rules.nvls_within = 25;
+  rules.most_nvls_heads = 32;
+  rules.nvls_chunks_in_trees = true;
   return rules;
 }
 
@@ -85,6 +90,13 @@ static_assert(kRules.size() == static_cast<std::size_t>(kNewestNccl) + 1);
 
 const NcclRules& rules_of(NcclVersion version) {
   return kRules[static_cast<std::size_t>(version)];
+}
+
+Bytes longest_nvls_chunk(NcclVersion version, int nodes, Bytes chunk) {
+  constexpr Bytes kOfSimple(512 << 10);    // a step of a buffer of 4 MiB
+  constexpr Bytes kOfManyNodes(64 << 10);  // from four on
+  const Bytes longest = rules_of(version).nvls_chunks_in_trees ? chunk : kOfSimple;
+  return nodes >= 4 ? std::min(longest, kOfManyNodes) : longest;
 }
 
 }  // namespace weft::collectives

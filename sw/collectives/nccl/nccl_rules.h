@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "hw/core/fields.h"
+#include "hw/core/quantity.h"
 
 namespace weft::collectives {
 
@@ -56,8 +57,16 @@ struct NcclRules {
   bool nvls_blocks_across;
   /// CTAs on Blackwell: of each, a kernel keeps an SM.
   int most_ctas;
+  /// Members of a node that sum by NVLS and NVLSTree (NCCL_MAX_NVLS_ARITY of src/include/device.h).
+  int most_nvls_heads;
+  /// The chunks of NVLSTree are as short as those of NVLS at the least; before, steps of the Simple protocol.
+  bool nvls_chunks_in_trees;
 };
 
 [[nodiscard]] const NcclRules& rules_of(NcclVersion version);
+
+/// The longest chunk of NVLSTree across `nodes` nodes, where those of NVLS have `chunk` bytes (NCCL_NVLS_CHUNKSIZE;
+/// calcCollChunking(), once computeColl(), of src/enqueue.cc).
+[[nodiscard]] Bytes longest_nvls_chunk(NcclVersion version, int nodes, Bytes chunk);
 
 }  // namespace weft::collectives

@@ -23,7 +23,7 @@ struct InNetworkMember::Stages {
 };
 
 std::uint64_t InNetworkMember::step_bytes(std::uint64_t bytes) const {
-  const auto lanes = static_cast<std::uint64_t>(config_.staging.channels) * static_cast<std::uint64_t>(size_);
+  const auto lanes = static_cast<std::uint64_t>(config_.staging.channels) * static_cast<std::uint64_t>(heads());
   auto chunk = static_cast<std::uint64_t>(config_.staging.chunk.count());
   for (const std::uint64_t steps : {64U, 8U, 2U}) {
     if (bytes < steps * lanes * chunk) chunk /= 2;
@@ -32,9 +32,8 @@ std::uint64_t InNetworkMember::step_bytes(std::uint64_t bytes) const {
 }
 
 std::uint64_t InNetworkMember::slot(std::uint64_t step) const {
-  const auto bytes = static_cast<std::uint64_t>(config_.staging.chunk.count()) *
-                     static_cast<std::uint64_t>(config_.staging.channels * size_);
-  return staging_ + step % static_cast<std::uint64_t>(config_.staging.slots) * bytes;
+  const auto slots = static_cast<std::uint64_t>(config_.staging.slots);
+  return staging_ + step % slots * (config_.staging.bytes(heads()) / slots);
 }
 
 Task InNetworkMember::staged_all_reduce(std::uint64_t buffer, std::uint64_t bytes, ElementType type) {
@@ -48,12 +47,13 @@ Task InNetworkMember::staged_all_reduce(std::uint64_t buffer, std::uint64_t byte
                 {processor, "a step copied out of staging"}};
   // So many messages a step that the sums of the first are multicast while the last are sent.
   constexpr std::uint64_t kMessages = 8;
-  chunk_ = std::min(chunk_, std::max<std::uint64_t>(1, stages.step / static_cast<std::uint64_t>(size_) / kMessages));
+  chunk_ = std::min(chunk_, std::max<std::uint64_t>(1, stages.step / static_cast<std::uint64_t>(heads()) / kMessages));
   processor.spawn("copy into staging", 1, copy_in(stages));
   processor.spawn("copy out of staging", 2, copy_out(stages));
   for (std::uint64_t step = 0; step < stages.count(); ++step) {
     co_await stages.in.reach(step + 1);
-    co_await reduce_and_multicast(slot(step), even_blocks({0, stages.extent(step).bytes}, size_, size_of(type)), type);
+    co_await reduce_and_multicast(slot(step), first_blocks({0, stages.extent(step).bytes}, heads(), size_of(type)),
+                                  type);
     stages.summed.set(step + 1);
   }
   co_await stages.out.reach(stages.count());
@@ -66,7 +66,8 @@ Task InNetworkMember::copy_in(Stages& stages) {
     // operands from it again.
     if (step >= slots) co_await stages.out.reach(step - slots + 1);
     const Extent part = stages.extent(step);
-    co_await copy(stages.buffer + part.offset, slot(step), part.bytes, 0, *copied_in_);
+    co_await copy_staged(rank_, config_.staging, Way::kIn, stages.buffer + part.offset, slot(step), part.bytes,
+                         *copied_in_);
     stages.in.set(step + 1);
   }
 }
@@ -75,24 +76,10 @@ Task InNetworkMember::copy_out(Stages& stages) {
   for (std::uint64_t step = 0, all = stages.count(); step < all; ++step) {
     co_await stages.summed.reach(step + 1);
     const Extent part = stages.extent(step);
-    co_await copy(slot(step), stages.buffer + part.offset, part.bytes, config_.staging.copy_engines, *copied_out_);
+    co_await copy_staged(rank_, config_.staging, Way::kOut, slot(step), stages.buffer + part.offset, part.bytes,
+                         *copied_out_);
     stages.out.set(step + 1);  // the last time, `stages` may end here
   }
-}
-
-Task InNetworkMember::copy(std::uint64_t source, std::uint64_t destination, std::uint64_t bytes, int first_engine,
-                           firmware::CompletionQueue& done) {
-  const auto engines = static_cast<std::uint64_t>(config_.staging.copy_engines);
-  std::uint64_t copies = 0;
-  for (std::uint64_t i = 0; i < engines; ++i) {
-    const Extent part = split({0, bytes}, engines, i, 1);
-    if (part.bytes == 0) continue;
-    const int engine = (first_engine + static_cast<int>(i)) % rank_.copy_engines;
-    rank_.accelerator.copy(static_cast<std::uint32_t>(engine), source + part.offset, destination + part.offset,
-                           part.bytes, done, 0);
-    ++copies;
-  }
-  for (; copies > 0; --copies) co_await done.next();
 }
 
 }  // namespace weft::collectives

@@ -20,7 +20,7 @@ TreeMember::TreeMember(firmware::Rank& rank, const Place& place, const Options& 
                        const std::string& name)
     : rank_(rank),
       options_(options),
-      engine_(engine % rank.copy_engines),
+      engine_((options.first_engine + engine) % rank.copy_engines),
       window_(static_cast<std::uint64_t>(std::min(options.slots, SlotLane::kMostUnderWay))),
       root_(place.parent < 0),
       children_(place.children.size()) {

@@ -26,7 +26,8 @@ class TreeMember {
 
   struct Options {
     std::uint64_t chunk = 512 << 10;  ///< the largest; of a slot, too
-    int slots = 16;  ///< of a connection's direction, of which at most SlotLane::kMostUnderWay are used
+    int slots = 16;        ///< of a connection's direction, of which at most SlotLane::kMostUnderWay are used
+    int first_engine = 0;  ///< copy engines before it have other work
   };
   /// Numbers of members.
   struct Place {

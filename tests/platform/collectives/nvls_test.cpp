@@ -8,6 +8,7 @@
 
 #include "platforms/jobs/collective_run.h"
 #include "platforms/machine/machine.h"
+#include "sw/collectives/in_network/in_network.h"
 #include "sw/collectives/nccl/nccl_collectives.h"
 #include "tests/support/kernel.h"
 
@@ -136,6 +137,45 @@ TEST(Nvls, GoesThroughTreesAcrossNodes) {
       EXPECT_FALSE(outcome.across);
     }
   }
+}
+
+/// Releases before 2.21 have eight heads at the most (NCCL_MAX_NVLS_ARITY): members that are none send nothing across.
+TEST(Nvls, HasNoMoreHeadsThanItsRelease) {
+  constexpr int kPerNode = 10;
+  constexpr int kHeads = 8;
+  constexpr std::uint64_t kBytes = 4 << 20;
+  MachineConfig config = nccl_of(2 * kPerNode, kPerNode);
+  config.collectives.of<collectives::NcclConfig>().version = collectives::NcclVersion::k2_20;
+  const NcclRun outcome = nccl_sum(config, kBytes);
+  EXPECT_EQ(outcome.wrong, 0);
+  EXPECT_EQ(outcome.remark, "");
+  EXPECT_EQ(nccl_sum(nccl_of(kPerNode, kPerNode), kBytes).wrong, 0);
+  test::fresh_kernel();
+  Machine machine(config);
+  run_collective(machine, CollectiveOp::kAllReduce, {kBytes}, ElementType::kFp32);
+  for (int r = 0; r < machine.size(); ++r) {
+    // Of its part, half goes up one tree and half comes down the other; the first size runs twice.
+    const std::int64_t part = r % kPerNode < kHeads ? 2 * static_cast<std::int64_t>(kBytes) / kHeads : 0;
+    EXPECT_GE(machine.nic(r).counters().bytes_sent, part) << "rank " << r;
+    EXPECT_LT(machine.nic(r).counters().bytes_sent, part + part / 10 + 1) << "rank " << r;
+  }
+}
+
+/// Copies into staging and out of it are stages of their own: with one copy engine each they bind.
+TEST(Nvls, AcrossNodesIsBoundByItsCopies) {
+  constexpr std::uint64_t kBytes = 64 << 20;
+  MachineConfig config = nccl_of(8, 4);
+  config.collectives.of<collectives::NcclConfig>().version = collectives::NcclVersion::k2_27;
+  config.collectives.of<collectives::NcclConfig>().nvls_channels = 16;
+  auto& staging = config.collectives.of<collectives::InNetworkMember::Config>().staging;
+  staging.copy_engines = 1;
+  const Time bound = transfer_time(Bytes(kBytes), config.accelerator.array.copy_rate);
+  const Time one = nccl_run(config, CollectiveOp::kAllReduce, kBytes).time;
+  // 64 MiB are eight steps of 16 channels, 4 heads and 128 KiB: the last goes on when all have been copied in.
+  EXPECT_GT(one, bound + bound / 8);
+  EXPECT_LT(one, bound + bound / 2);
+  staging.copy_engines = 6;
+  EXPECT_LT(2 * nccl_run(config, CollectiveOp::kAllReduce, kBytes).time, one);
 }
 
 TEST(Collnet, SumsAcrossNodesWhereItIsOn) {

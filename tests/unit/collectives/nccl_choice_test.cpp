@@ -277,5 +277,16 @@ TEST(NcclVersions, KnowBlackwellFrom2_25On) {
   EXPECT_EQ(rules_of(NcclVersion::k2_28).most_ctas, 16);
 }
 
+/// calcCollChunking(), once computeColl(), of each release's enqueue.cc, and NCCL_MAX_NVLS_ARITY.
+TEST(NcclRules, ChunksAndHeadsOfNvlsAreThoseOfTheRelease) {
+  EXPECT_EQ(rules_of(NcclVersion::k2_20).most_nvls_heads, 8);
+  EXPECT_EQ(rules_of(NcclVersion::k2_21).most_nvls_heads, 32);
+  EXPECT_EQ(longest_nvls_chunk(NcclVersion::k2_20, 2, 128_KiB), 512_KiB);
+  EXPECT_EQ(longest_nvls_chunk(NcclVersion::k2_20, 4, 128_KiB), 64_KiB);
+  EXPECT_EQ(longest_nvls_chunk(NcclVersion::k2_21, 3, 128_KiB), 128_KiB);
+  EXPECT_EQ(longest_nvls_chunk(NcclVersion::k2_26, 4, 128_KiB), 64_KiB);
+  EXPECT_EQ(longest_nvls_chunk(NcclVersion::k2_26, 4, 32_KiB), 32_KiB);
+}
+
 }  // namespace
 }  // namespace weft::collectives
