@@ -229,6 +229,19 @@ constexpr std::pair<std::string_view, Part> kPartOf[] = {
     {"experts_hidden.cast", Part::kMlpDown},
     {"experts_up.grad_cast", Part::kMlpUpInputGradient},
     {"experts_down.grad_cast", Part::kMlpDownGradient},
+    // In float8 with a scale for each tensor, of experts and what all tokens go to.
+    {"shared_up.weight_cast", Part::kShared},
+    {"shared_down.weight_cast", Part::kShared},
+    {"shared_up.weight_transposed", Part::kSharedGradient},
+    {"shared_down.weight_transposed", Part::kSharedGradient},
+    {"shared_input.transposed", Part::kSharedGradient},
+    {"shared_hidden.transposed", Part::kSharedGradient},
+    {"experts_up.weight_cast", Part::kMlpUp},
+    {"experts_down.weight_cast", Part::kMlpDown},
+    {"experts_up.weight_transposed", Part::kMlpUpInputGradient},
+    {"experts_down.weight_transposed", Part::kMlpDownGradient},
+    {"experts_input.transposed", Part::kMlpUpWeightGradient},
+    {"experts_hidden.transposed", Part::kMlpDownGradient},
 };
 
 constexpr std::pair<Part, Part> kAgain[] = {
