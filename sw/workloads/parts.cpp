@@ -229,7 +229,6 @@ constexpr std::pair<std::string_view, Part> kPartOf[] = {
     {"experts_hidden.cast", Part::kMlpDown},
     {"experts_up.grad_cast", Part::kMlpUpInputGradient},
     {"experts_down.grad_cast", Part::kMlpDownGradient},
-    // In float8 with a scale for each tensor, of experts and what all tokens go to.
     {"shared_up.weight_cast", Part::kShared},
     {"shared_down.weight_cast", Part::kShared},
     {"shared_up.weight_transposed", Part::kSharedGradient},
@@ -488,9 +487,7 @@ std::vector<Kernel> RankShare::weight_casts(std::int64_t weights) const {
 }
 
 Work RankShare::cast(const models::Shard& shard) const {
-  Work sum;
-  for (const Kernel& kernel : models::kernels_before_gather(shard, false)) add(sum, kernel);
-  return sum;
+  return work_of(models::kernels_before_gather(shard, false));
 }
 
 Work RankShare::copy(std::int64_t read, std::int64_t written) const {

@@ -306,12 +306,6 @@ TEST(Schedule, Float8IsOfCompiledDecodersIn16Bits) {
   workload.parameter_type = ElementType::kBf16;
   workload.model = "t5-3b";
   EXPECT_EQ(error_of(workload), "workload.linear: with float8 a decoder-only model, without relative positions");
-  workload = two_blocks();
-  workload.recompute = models::Recompute::kLatentProjections;
-  EXPECT_EQ(
-      error_of(workload),
-      "workload.recompute: expected none, selective-op, selective-layer or full, because models of kind fsdp have "
-      "no latent attention; workload.kind transformer has latent-projections");
 }
 
 TEST(Schedule, AnEncoderComesBeforeItsDecoder) {
