@@ -43,6 +43,7 @@ struct WorkloadOptions {
   std::string parallel = "tp=1";
   std::string schedule = "1f1b";
   std::int64_t virtual_stages = 1;
+  std::string stage_layers;
   std::optional<std::int64_t> microbatches;
   bool overlap_experts = false;
   std::optional<std::int64_t> batch;
@@ -120,6 +121,7 @@ WorkloadConfig read_config(const WorkloadOptions& options) {
   step.parallel = options.parallel;
   step.schedule = value_of<PipelineSchedule>(options.schedule);
   step.virtual_stages = options.virtual_stages;
+  step.stage_layers = options.stage_layers;
   step.microbatches = options.microbatches.value_or(0);
   step.batch = options.batch.value_or(0);
   step.sequence = options.sequence.value_or(0);
@@ -262,6 +264,7 @@ ordered_json to_json(const WorkloadOptions& options, const TransformerWorkload& 
                        {"ranks", workload.ranks()},
                        {"schedule", options.schedule},
                        {"virtual_stages", config.virtual_stages},
+                       {"stage_layers", options.stage_layers},
                        {"microbatches", config.microbatches},
                        {"batch", config.batch},
                        {"sequence", config.sequence},
@@ -353,6 +356,10 @@ Command workload_command(const Arguments& parent) {
   app.add_option("--virtual-stages", options->virtual_stages, "Chunks of layers on a stage, interleaved")
       .shows_default()
       .check(Within(std::int64_t{1}, kMostLayers));
+  app.add_option("--stage-layers", options->stage_layers,
+                 "Layers of each virtual stage, such as 0,1*126,0 (1*126: 126 stages with one); the first, which has "
+                 "the embedding, and the last may have none. As even as can be if left out")
+      .type_name("NUMBERS");
   app.add_option("--microbatches", options->microbatches,
                  "Microbatches of a step; as many as pipeline stages if left out")
       .check(Within(std::int64_t{1}, StepOptions::kMostMicrobatches));
@@ -374,7 +381,7 @@ Command workload_command(const Arguments& parent) {
                "Norms and residual sums are cut along the sequence among the ranks of tp");
   app.add_option("--recompute", options->recompute,
                  "Activations of blocks that are computed again: every other product and what depends on it, every "
-                 "second block, or all")
+                 "second block, all, or what attention reads of latent vectors")
       .shows_default()
       .check(OneOf(names_of<models::Recompute>()));
   app.add_option(

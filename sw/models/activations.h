@@ -13,12 +13,14 @@
 /// `repeat_kv`), its output, and a 32-bit logarithm for each head and token; what gate and up projections give, and
 /// what enters the down projection. With experts the router's scores and its choice, the tokens that came to the
 /// experts, what gate and up projections give of them and what enters the down projection; what experts give is not
-/// kept, as their weights are multiplied with before. With latent attention the vectors of queries, keys and values,
-/// too, before and after their norms. Eager work keeps, as PyTorch's operators do, for each RMSNorm its input in 32
-/// bits in place of 16 and the scaled one besides, and the activated gate. With recomputation a block keeps its input
-/// and what Recompute says. Attention by operators keeps the softmax in 32 bits and in 16 in place of the logarithm,
-/// and dropout a byte an element. The embedding keeps token numbers of 64 bits and what distances add to scores; the
-/// head its norm's tensors and the loss's logarithms of each word, in 32 bits if eager.
+/// kept, as their weights are multiplied with before. Where linear layers are cast and nothing is computed again, what
+/// enters one is kept as it was cast for the gradient of the weight; what another kernel needs, such as attention its
+/// output and a router its input, is kept as it was, too. With latent attention the vectors of queries, keys and
+/// values, too, before and after their norms. Eager work keeps, as PyTorch's operators do, for each RMSNorm its input
+/// in 32 bits in place of 16 and the scaled one besides, and the activated gate. With recomputation a block keeps its
+/// input and what Recompute says. Attention by operators keeps the softmax in 32 bits and in 16 in place of the
+/// logarithm, and dropout a byte an element. The embedding keeps token numbers of 64 bits and what distances add to
+/// scores; the head its norm's tensors and the loss's logarithms of each word, in 32 bits if eager.
 ///
 /// For GPT's blocks, fused, without dropout and without a stored attention matrix, this is 32 s b h bytes and the
 /// logarithms: the 34 s b h of Korthikanti et al. (Reducing Activation Recomputation in Large Transformer Models, 2022,

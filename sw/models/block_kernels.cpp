@@ -140,14 +140,14 @@ void KernelList::experts_backward() {
     elementwise("unpermute.grad", tokens_ * d, {e_, kFloat8});
   }
   if (model_.shared_ffn > 0) {
-    linear_backward(kSharedDown, d, model_.shared_ffn, {});
+    linear_backward(kSharedDown, d, model_.shared_ffn, {.gradient = kMadeElsewhere, .input = &kSharedHidden});
     activation_backward("shared_activation.grad", tokens_ * model_.shared_ffn);
-    linear_backward(kSharedUp, ups * model_.shared_ffn, d, {});
+    linear_backward(kSharedUp, ups * model_.shared_ffn, d, {.input = &kSharedInput});
   }
   spread_by_expert("experts_unsort.grad");
-  grouped_backward(kExpertsDown, d, model_.expert_ffn);
+  grouped_backward(kExpertsDown, d, model_.expert_ffn, {.gradient = kMadeElsewhere, .input = &kExpertsHidden});
   activation_backward("experts_activation.grad", routed() * model_.expert_ffn);
-  grouped_backward(kExpertsUp, ups * model_.expert_ffn, d);
+  grouped_backward(kExpertsUp, ups * model_.expert_ffn, d, {.input = &kExpertsInput});
   join_of_experts("experts_sort.grad");
   kernels_.push_back({"permute.grad", Elementwise{returned() * d * e_, tokens_ * d * e_, 1}});
   elementwise("router.choice_grad", tokens_ * model_.experts, {2 * kFp32 + kMask, e_});
@@ -179,7 +179,8 @@ void KernelList::grouped(const Linear& names, std::int64_t outputs, std::int64_t
   product(names.forward, of_rows(local_experts(), routed(), outputs, inputs), Accumulation::kFast);
 }
 
-void KernelList::grouped_backward(const Linear& names, std::int64_t outputs, std::int64_t inputs) {
+void KernelList::grouped_backward(const Linear& names, std::int64_t outputs, std::int64_t inputs, const Backward& how) {
+  if (float8_) casts_backward(names, {routed(), local_experts()}, outputs, inputs, how);
   if (blocks_ > 0) cast_blocks(names.gradient_cast, routed() * outputs);
   product(names.input_gradient, of_rows(local_experts(), routed(), inputs, outputs), Accumulation::kFull);
   product(names.weight_gradient, of_sums(local_experts(), outputs, inputs, routed()), Accumulation::kFull);
@@ -205,23 +206,24 @@ PerElement KernelList::scaled(PerElement each, Origin origin) const {
 
 /// Tensor cores take float8 operands along the dimension that is summed alone: the weight is transposed for the
 /// gradient of the input, gradient and input are for that of the weight. Tensors cast both ways are read twice
-/// (PyTorch issue 133242).
-void KernelList::casts_backward(const Linear& names, std::int64_t outputs, std::int64_t inputs, const Backward& how) {
+/// (PyTorch issue 133242). Of experts, each has its scales, and a kernel casts the tensors of all.
+void KernelList::casts_backward(const Linear& names, Products of, std::int64_t outputs, std::int64_t inputs,
+                                const Backward& how) {
   if (how.gathers_gradient && shape_.float8_tokens) {
-    elementwise(names.gradient_cast, tokens_ * outputs, scaled({e_, kFloat8}, how.gradient));
-    elementwise(names.gradient_transposed, tokens_ * outputs, {kFloat8, kFloat8});
+    elementwise(names.gradient_cast, of.rows * outputs, scaled({e_, kFloat8}, how.gradient));
+    elementwise(names.gradient_transposed, of.rows * outputs, {kFloat8, kFloat8});
   } else {
-    elementwise(names.gradient_cast, tokens_ * outputs, scaled({2 * e_, 2 * kFloat8}, how.gradient));
+    elementwise(names.gradient_cast, of.rows * outputs, scaled({2 * e_, 2 * kFloat8}, how.gradient));
   }
-  elementwise(names.weight_transposed, outputs * inputs, {shape_.float8_weights ? kFloat8 : e_, kFloat8});
+  elementwise(names.weight_transposed, of.weights * outputs * inputs, {shape_.float8_weights ? kFloat8 : e_, kFloat8});
   if (how.input == nullptr) return;
   // What is kept or gathered is so in float8, what was computed again is not.
   const bool is_cast = shape_.recompute == Recompute::kNone || (how.gathers_input && shape_.float8_tokens);
-  elementwise(how.input->transposed, tokens_ * inputs, {is_cast ? kFloat8 : e_, kFloat8});
+  elementwise(how.input->transposed, of.rows * inputs, {is_cast ? kFloat8 : e_, kFloat8});
 }
 
 void KernelList::linear_backward(const Linear& names, std::int64_t outputs, std::int64_t inputs, const Backward& how) {
-  if (float8_) casts_backward(names, outputs, inputs, how);
+  if (float8_) casts_backward(names, {tokens_, 1}, outputs, inputs, how);
   if (blocks_ > 0) cast_blocks(names.gradient_cast, tokens_ * outputs);
   product(names.input_gradient, {1, tokens_, inputs, outputs}, Accumulation::kFull);
   product(names.weight_gradient, {1, outputs, inputs, tokens_}, Accumulation::kFull);

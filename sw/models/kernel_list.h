@@ -58,6 +58,7 @@ class KernelList {
   void attend_backward(names::Attends to, int users);
   void latent_projections();
   void latent_projections_backward();
+  void latent_projections_again(std::vector<Kernel> forward);
   void scores_product(std::string_view name, std::int64_t n, std::int64_t k);
   void attention_by_operators(names::Attends to);
   void attention_backward_by_operators(names::Attends to);
@@ -112,8 +113,13 @@ class KernelList {
   void linear_backward(const names::Linear& names, std::int64_t outputs, std::int64_t inputs, const Backward& how);
   /// The same of all experts, each of those tokens that come to it.
   void grouped(const names::Linear& names, std::int64_t outputs, std::int64_t inputs);
-  void grouped_backward(const names::Linear& names, std::int64_t outputs, std::int64_t inputs);
-  void casts_backward(const names::Linear& names, std::int64_t outputs, std::int64_t inputs, const Backward& how);
+  void grouped_backward(const names::Linear& names, std::int64_t outputs, std::int64_t inputs, const Backward& how);
+  struct Products {
+    std::int64_t rows;
+    std::int64_t weights;
+  };
+  void casts_backward(const names::Linear& names, Products of, std::int64_t outputs, std::int64_t inputs,
+                      const Backward& how);
   void cast(const names::Operand& names, std::int64_t elements, Origin origin);
   /// Both ways, with scales of blocks.
   void cast_blocks(std::string_view name, std::int64_t elements);

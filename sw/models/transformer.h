@@ -160,12 +160,16 @@ enum class Recompute {
   kSelectiveLayer,
   /// Only the block's input is kept.
   kFull,
+  /// Of latent attention, queries, keys and values are made again from the latent vectors behind their norms; all else
+  /// is kept (Megatron-Core's --recompute-modules mla_up_proj).
+  kLatentProjections,
 };
 inline EnumNames<Recompute> enum_names(Recompute /*tag*/) {
   return {{"none", Recompute::kNone},
           {"selective-op", Recompute::kSelectiveOp},
           {"selective-layer", Recompute::kSelectiveLayer},
-          {"full", Recompute::kFull}};
+          {"full", Recompute::kFull},
+          {"latent-projections", Recompute::kLatentProjections}};
 }
 
 /// What that is for block `block`, from 0: what its kernels and activations are to be asked for.

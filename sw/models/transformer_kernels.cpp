@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernels of a step: embedding, head, norms and what is computed again.
+#include <utility>
 #include <variant>
 
 #include "sw/models/kernel_list.h"
@@ -31,9 +32,22 @@ void KernelList::embedding_backward() {
   kernels_.push_back({"positions.grad", Elementwise{added, model_.positions * model_.d_model * e_, 2}});
 }
 
+/// From behind the norms of the latent vectors, cast again, to what attention reads.
+void KernelList::latent_projections_again(std::vector<Kernel> forward) {
+  for (Kernel& kernel : forward) {
+    const bool is_made_again = kernel.name == kLatentQueries.cast || kernel.name == kWq.forward ||
+                               kernel.name == kLatentKeys.cast || kernel.name == kWkv.forward ||
+                               kernel.name == "rotary" || kernel.name == "latent_keys" || kernel.name == "repeat_kv";
+    if (!is_made_again) continue;
+    kernel.recompute = true;
+    kernels_.push_back(kernel);
+  }
+}
+
 /// What of `forward`, a whole block, has to be done again.
 void KernelList::recomputed(std::vector<Kernel> forward) {
   if (shape_.recompute == Recompute::kNone) return;
+  if (shape_.recompute == Recompute::kLatentProjections) return latent_projections_again(std::move(forward));
   // Nothing in the block needs what the last product, the down projection, and those behind it give.
   const auto is_product = [](const Kernel& kernel) { return std::holds_alternative<Gemm>(kernel.shape); };
   const auto is_cast = [](const Kernel& kernel) { return kernel.name.ends_with("cast"); };

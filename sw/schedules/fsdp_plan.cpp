@@ -119,6 +119,13 @@ void check_linear(const FsdpConfig& config, const models::Transformer& model) {
   }
 }
 
+void check_recompute(const FsdpConfig& config) {
+  if (config.recompute != models::Recompute::kLatentProjections) return;
+  throw ConfigError("workload.recompute",
+                    "expected none, selective-op, selective-layer or full, because models of kind fsdp have no latent "
+                    "attention; workload.kind transformer has latent-projections");
+}
+
 /// Counts of operations and bytes stay well within 63 bits.
 void check_operations(const FsdpConfig& config, const models::Transformer& model) {
   constexpr double kMostOperations = 1e18;
@@ -196,6 +203,7 @@ FsdpPlan::FsdpPlan(const FsdpConfig& config, const accelerator::ComputeConfig& c
     model.layers = config.layers;
     if (model.encoder != 0) model.encoder = config.layers;
   }
+  check_recompute(config);
   check_linear(config, model);
   check_operations(config, model);
   root_elements = static_cast<std::uint64_t>(models::unit_parameters(model, UnitKind::kEmbedding) +

@@ -2,8 +2,10 @@
 #include "sw/workloads/config.h"
 
 #include <algorithm>
+#include <charconv>
 #include <numeric>
 #include <string>
+#include <system_error>
 
 namespace weft::workloads {
 namespace {
@@ -16,6 +18,7 @@ void must_divide(const std::string& option, std::int64_t divisor, std::int64_t c
 }
 
 constexpr double kMostSkew = 100;
+constexpr std::int64_t kMostStageLayers = 4096;
 
 void must_be_multiple(const std::string& option, std::int64_t count, std::int64_t divisor, const std::string& why) {
   if (count % divisor == 0 && count > 0) return;
@@ -56,6 +59,30 @@ void check_overlap(const WorkloadConfig& config) {
                                   std::string(weft::name_of(config.schedule)));
 }
 
+/// The first virtual stage has the embedding, and the last one the head: these may be all that they have.
+void check_stage_layers(const WorkloadConfig& config) {
+  const std::string option = "--stage-layers";
+  const std::vector<std::int64_t>& layers = config.stage_layers;
+  const std::int64_t stages = config.pipeline().virtual_stages();
+  if (static_cast<std::int64_t>(layers.size()) != stages) {
+    throw WorkloadError(option, "expected the layers of the " + std::to_string(stages) +
+                                    " virtual stages (pp x --virtual-stages), got " + std::to_string(layers.size()) +
+                                    " numbers");
+  }
+  const std::int64_t all = std::accumulate(layers.begin(), layers.end(), std::int64_t{0});
+  if (all != config.model.layers) {
+    throw WorkloadError(option, "expected the " + std::to_string(config.model.layers) + " layers of " +
+                                    config.model.name + " in all, got " + std::to_string(all));
+  }
+  for (std::size_t i = 1; i + 1 < layers.size(); ++i) {
+    if (layers[i] > 0) continue;
+    throw WorkloadError(option,
+                        "expected a layer at least in all virtual stages but the first and the last, got none "
+                        "in virtual stage " +
+                            std::to_string(i));
+  }
+}
+
 void check_pipeline(const WorkloadConfig& config) {
   const std::int64_t stages = config.parallel.degree(Axis::kPipeline);
   const bool interleaved = config.schedule == PipelineSchedule::kInterleaved;
@@ -67,11 +94,12 @@ void check_pipeline(const WorkloadConfig& config) {
   if (!interleaved && config.virtual_stages != 1) {
     throw WorkloadError("--virtual-stages", "expected --schedule interleaved");
   }
-  const std::string layers = "layers of " + config.model.name;
-  if (stages * config.virtual_stages > config.model.layers) {
+  if (!config.stage_layers.empty()) {
+    check_stage_layers(config);
+  } else if (stages * config.virtual_stages > config.model.layers) {
     throw WorkloadError(interleaved ? "--parallel pp x --virtual-stages" : "--parallel pp",
-                        "expected at most the " + std::to_string(config.model.layers) + " " + layers + ", got " +
-                            std::to_string(stages * config.virtual_stages));
+                        "expected at most the " + std::to_string(config.model.layers) + " layers of " +
+                            config.model.name + ", got " + std::to_string(stages * config.virtual_stages));
   }
   const bool is_dual = config.schedule == PipelineSchedule::kDualPipe;
   if (config.pipeline().splits_backward()) {
@@ -181,7 +209,10 @@ void check_linear(const WorkloadConfig& config) {
   }
   if (config.element_bytes != 2) throw WorkloadError("--linear", "expected a --type of 16 bits with " + name);
   if (!config.is_float8()) return;
-  if (config.model.has_experts()) throw WorkloadError("--linear", "expected no experts with float8");
+  const bool cuts_experts = config.parallel.degree(Axis::kTensor) > 1 || config.parallel.degree(Axis::kShard) > 1;
+  if (config.model.has_experts() && cuts_experts) {
+    throw WorkloadError("--linear", "expected neither tp nor fsdp above 1 in --parallel for experts with float8");
+  }
   if (config.model.is_latent()) throw WorkloadError("--linear", "expected no latent attention with float8");
   if (config.recompute == models::Recompute::kSelectiveLayer) {
     throw WorkloadError("--linear", "expected --recompute none, selective-op or full with float8");
@@ -198,7 +229,37 @@ void check_async_tensor_parallel(const WorkloadConfig& config) {
   if (config.model.has_experts()) throw WorkloadError(option, "expected no experts");
 }
 
+/// All of it, above or at 0.
+std::int64_t number_of_layers(std::string_view text) {
+  std::int64_t number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [behind, wrong] = std::from_chars(text.data(), end, number);
+  if (wrong == std::errc() && behind == end && number >= 0 && number <= kMostStageLayers) return number;
+  throw WorkloadError("--stage-layers", "expected numbers up to " + std::to_string(kMostStageLayers) +
+                                            " such as 3,4*14,2, with 14 virtual stages of 4 layers, got \"" +
+                                            std::string(text) + "\"");
+}
+
 }  // namespace
+
+std::vector<std::int64_t> parse_stage_layers(std::string_view text) {
+  std::vector<std::int64_t> result;
+  while (!text.empty()) {
+    const std::size_t comma = text.find(',');
+    const std::string_view item = text.substr(0, comma);
+    const std::size_t times = item.find('*');
+    const std::int64_t layers = number_of_layers(item.substr(0, times));
+    const std::int64_t stages = times == std::string_view::npos ? 1 : number_of_layers(item.substr(times + 1));
+    if (static_cast<std::int64_t>(result.size()) + stages > kMostStageLayers) {
+      throw WorkloadError("--stage-layers", "expected at most " + std::to_string(kMostStageLayers) + " virtual stages");
+    }
+    result.insert(result.end(), static_cast<std::size_t>(stages), layers);
+    if (comma == std::string_view::npos) break;
+    text.remove_prefix(comma + 1);
+    if (text.empty()) static_cast<void>(number_of_layers(text));
+  }
+  return result;
+}
 
 std::vector<std::int64_t> WorkloadConfig::tokens_to_ranks(std::int64_t block) const {
   const std::vector<std::int64_t> experts =
@@ -292,6 +353,9 @@ void WorkloadConfig::check() const {
                    "fsdp x dp ranks with " + std::to_string(microbatches) + " microbatches each");
   if (distributed_optimizer && parallel.degree(Axis::kShard) > 1) {
     throw WorkloadError("--distributed-optimizer", "expected no fsdp, which shares out the optimizer by itself");
+  }
+  if (recompute == models::Recompute::kLatentProjections && model.q_lora_rank == 0) {
+    throw WorkloadError("--recompute", "expected a model with latent queries and keys for latent-projections");
   }
   check_counts(*this);
   check_pipeline(*this);

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <numeric>
+#include <string_view>
 #include <vector>
 
 #include "sw/models/kernels.h"
@@ -40,7 +42,8 @@ struct WorkloadConfig {
   models::Transformer model;
   Parallelism parallel;
   PipelineSchedule schedule = PipelineSchedule::kOneForwardOneBackward;
-  std::int64_t virtual_stages = 1;  ///< chunks of layers on a pipeline stage
+  std::int64_t virtual_stages = 1;         ///< chunks of layers on a pipeline stage
+  std::vector<std::int64_t> stage_layers;  ///< of each virtual stage; empty: as even as can be
   std::int64_t microbatches = 1;
   /// A forward pass and a backward pass take turns, so that the AllToAlls of one are beside the products of the other.
   bool overlap_experts = false;
@@ -95,12 +98,17 @@ struct WorkloadConfig {
   [[nodiscard]] std::int64_t tokens() const {
     return sequences_of_microbatch() * sequence / parallel.degree(Axis::kContext);
   }
-  /// Blocks of a virtual stage, and the first of them. Where they do not divide, the first stages have one more.
+  /// Blocks of a virtual stage, and the first of them. Where nobody says how many and they do not divide, the first
+  /// stages have one more.
   [[nodiscard]] std::int64_t layers_of(std::int64_t virtual_stage) const {
+    if (!stage_layers.empty()) return stage_layers[static_cast<std::size_t>(virtual_stage)];
     const std::int64_t stages = pipeline().virtual_stages();
     return model.layers / stages + (virtual_stage < model.layers % stages ? 1 : 0);
   }
   [[nodiscard]] std::int64_t first_layer(std::int64_t virtual_stage) const {
+    if (!stage_layers.empty()) {
+      return std::accumulate(stage_layers.begin(), stage_layers.begin() + virtual_stage, std::int64_t{0});
+    }
     const std::int64_t stages = pipeline().virtual_stages();
     return virtual_stage * (model.layers / stages) + std::min(virtual_stage, model.layers % stages);
   }
@@ -137,5 +145,8 @@ struct WorkloadConfig {
   /// Throws WorkloadError for what does not divide or fit.
   void check() const;
 };
+
+/// Reads "0,1*126,0": one, 126 and one virtual stages with 0, 1 and 0 layers. Throws WorkloadError of --stage-layers.
+std::vector<std::int64_t> parse_stage_layers(std::string_view text);
 
 }  // namespace weft::workloads

@@ -13,6 +13,7 @@ WorkloadConfig StepOptions::config(const models::Transformer& transformer) const
   result.parallel = parse_parallelism(parallel);
   result.schedule = schedule;
   result.virtual_stages = virtual_stages;
+  result.stage_layers = parse_stage_layers(stage_layers);
   result.microbatches = or_else(microbatches, result.parallel.degree(Axis::kPipeline));
   result.batch = or_else(batch, result.replicas() * result.microbatches);
   result.sequence = or_else(sequence, transformer.sequence);

@@ -17,6 +17,7 @@ struct StepOptions {
   std::string parallel = "tp=1";
   PipelineSchedule schedule = PipelineSchedule::kOneForwardOneBackward;
   std::int64_t virtual_stages = 1;
+  std::string stage_layers;
   std::int64_t microbatches = 0;
   bool overlap_experts = false;
   std::int64_t batch = 0;
@@ -62,6 +63,10 @@ struct StepOptions {
           "cp x fsdp x dp; etp: ranks that have a part of an expert, tp if left out");
     visit("schedule", schedule, "Schedule of the pipeline");
     visit("virtual_stages", virtual_stages, "Chunks of layers on a stage, interleaved", Range{1, kMostLayers});
+    visit("stage_layers", stage_layers,
+          "Layers of each virtual stage, such as 0,1*126,0 (1*126: 126 stages with one), as Megatron's "
+          "--pipeline-model-parallel-layout; the first, which has the embedding, and the last may have none. Default: "
+          "as even as can be");
     visit("microbatches", microbatches, "Microbatches of a step; 0: as many as pipeline stages",
           Range{0, kMostMicrobatches});
     visit("overlap_experts", overlap_experts,

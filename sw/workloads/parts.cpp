@@ -229,6 +229,18 @@ constexpr std::pair<std::string_view, Part> kPartOf[] = {
     {"experts_hidden.cast", Part::kMlpDown},
     {"experts_up.grad_cast", Part::kMlpUpInputGradient},
     {"experts_down.grad_cast", Part::kMlpDownGradient},
+    {"shared_up.weight_cast", Part::kShared},
+    {"shared_down.weight_cast", Part::kShared},
+    {"shared_up.weight_transposed", Part::kSharedGradient},
+    {"shared_down.weight_transposed", Part::kSharedGradient},
+    {"shared_input.transposed", Part::kSharedGradient},
+    {"shared_hidden.transposed", Part::kSharedGradient},
+    {"experts_up.weight_cast", Part::kMlpUp},
+    {"experts_down.weight_cast", Part::kMlpDown},
+    {"experts_up.weight_transposed", Part::kMlpUpInputGradient},
+    {"experts_down.weight_transposed", Part::kMlpDownGradient},
+    {"experts_input.transposed", Part::kMlpUpWeightGradient},
+    {"experts_hidden.transposed", Part::kMlpDownGradient},
 };
 
 constexpr std::pair<Part, Part> kAgain[] = {
@@ -475,9 +487,7 @@ std::vector<Kernel> RankShare::weight_casts(std::int64_t weights) const {
 }
 
 Work RankShare::cast(const models::Shard& shard) const {
-  Work sum;
-  for (const Kernel& kernel : models::kernels_before_gather(shard, false)) add(sum, kernel);
-  return sum;
+  return work_of(models::kernels_before_gather(shard, false));
 }
 
 Work RankShare::copy(std::int64_t read, std::int64_t written) const {

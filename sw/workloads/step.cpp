@@ -189,7 +189,10 @@ std::int64_t RankStep::cast_weights() const {
 /// What the next step gathers in float8 is scaled by the largest of each weight's values, on all ranks that have a part
 /// of it. Weights are of 32 bits.
 void RankStep::scale_weights(const Ids& updated) {
-  const std::int64_t float8 = share_of(first_block(pipeline_.virtual_stage(stage_, 0))).parameters.float8;
+  std::int64_t float8 = 0;
+  for (std::int64_t block = 0; float8 == 0 && block < config_.model.blocks_with_mtp(); ++block) {
+    if (share_.has(block)) float8 = share_.block(block).parameters.float8;
+  }
   if (float8 == 0) return;
   constexpr std::int64_t kFp32 = 4;
   const std::int64_t shards = config_.parallel.group_size(groups_.dense().shards);

@@ -180,6 +180,10 @@ class RankStep {
   /// Of the rank's stage.
   [[nodiscard]] std::int64_t blocks() const;
   [[nodiscard]] models::Recompute recomputes(Unit block) const { return recompute_of(config_.recompute, block - 1); }
+  /// From its input on.
+  [[nodiscard]] bool recomputes_most(Unit block) const {
+    return recomputes(block) != models::Recompute::kNone && recomputes(block) != models::Recompute::kLatentProjections;
+  }
   /// Parameters are gathered before they are used, and gradients scattered.
   [[nodiscard]] bool shards() const { return has_fsdp() || config_.distributed_optimizer; }
   [[nodiscard]] bool has_fsdp() const { return config_.parallel.degree(Axis::kShard) > 1; }

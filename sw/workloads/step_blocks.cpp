@@ -166,7 +166,7 @@ Ids RankStep::block(Unit unit, const Ids& in) {
 /// The forward pass again, as far as the backward pass needs it. Selective checkpointing keeps what comes out of
 /// attention and of communication, as torchtitan's list of operators has it, but for gathered tokens.
 Ids RankStep::recompute(Unit unit, const Ids& start) {
-  if (recomputes(unit) == models::Recompute::kNone) return {};
+  if (!recomputes_most(unit)) return {};
   const bool whole = recomputes(unit) == models::Recompute::kFull;
   // Selective checkpointing keeps scales, too.
   const std::int64_t parts = whole && config_.sequence_parallel ? 1 : 0;
@@ -210,12 +210,16 @@ Ids RankStep::block_backward(Unit unit, const Ids& gradient) {
   const Ids parameters = begin(unit);
   const Ids again = recompute(unit, joined({gradient, parameters}));
   Ids x = joined({gradient, parameters, again});
-  const bool gathers = recomputes(unit) == models::Recompute::kNone;
+  const bool gathers = !recomputes_most(unit);
   const Ids sum = has_experts(unit) ? experts_backward(x, parameters) : mlp_backward(x, parameters, gathers);
   const Ids middle = compute(Part::kMlpNormGradient, joined({sum, gradient}));
 
   x = cast_gradient(Part::kAttentionGradientCast, "attention gradient", middle);
   x = gather_and_multiply(Part::kAttentionOutGradient, "attention gradient", x);
+  // Latent vectors are whole on each rank of tp.
+  if (recomputes(unit) == models::Recompute::kLatentProjections) {
+    x = joined({x, compute(Part::kAttentionQkvAgain, x)});
+  }
   Ids core = attention_backward(x);
   // Before what may still wait for gradients of keys, so that all ranks have the same order.
   Ids input = gathers ? start_gathering("attention input again", {}) : Ids{};

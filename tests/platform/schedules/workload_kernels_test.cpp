@@ -221,6 +221,17 @@ TEST(WorkloadChunks, AreCopiedBesideAttention) {
   EXPECT_EQ(copied(LinearType::kFloat8) - one_float8, 4U * 1) << "the cast of what attention gives orders it";
 }
 
+TEST(FsdpKernels, RefuseLatentProjections) {
+  schedules::FsdpConfig fsdp;
+  fsdp.recompute = Recompute::kLatentProjections;
+  try {
+    const schedules::FsdpPlan plan(fsdp, part(), 1);
+    ADD_FAILURE();
+  } catch (const ConfigError& error) {
+    EXPECT_EQ(error.path(), "workload.recompute");
+  }
+}
+
 TEST(WorkloadCopies, AreThoseOfFsdpAndOfGatheredTokens) {
   WorkloadConfig config = config_of("llama3-8b", "fsdp=4");
   config.gradient_bytes = 4;

@@ -43,6 +43,59 @@ TEST(Activations, OfALlamaBlockByHand) {
   EXPECT_EQ(kept(Recompute::kNone, Fusion::kFusedNorms), tokens * (fused + 2 * 14336));
 }
 
+/// What enters a product alone is kept as it was cast; what attention gives is kept as it was, too.
+TEST(Activations, OfCastLayersAreOfFewerBits) {
+  const Transformer llama = find_transformer(load_transformers(), "llama3-8b");
+  const auto kept = [&](LinearType linear, Recompute recompute) {
+    StepShape shape = shape_of(1, 8192, recompute, Fusion::kFused);
+    shape.linear = linear;
+    return kept_activations(llama, UnitKind::kBlock, shape) / 8192;
+  };
+  // Norms' inputs; queries, repeated keys and values, output and logarithms; gate and up.
+  const std::int64_t others = 2 * (2 * 4096) + 2 * (4 * 4096) + 4 * 32 + 2 * (2 * 14336);
+  const std::int64_t operands = 3 * 4096 + 14336;
+  EXPECT_EQ(kept(LinearType::kPlain, Recompute::kNone), others + 2 * (operands - 4096));
+  EXPECT_EQ(kept(LinearType::kFloat8, Recompute::kNone), others + operands);
+  EXPECT_EQ(kept(LinearType::kMxfp8, Recompute::kNone), others + operands + operands / 32);
+  EXPECT_EQ(kept(LinearType::kNvfp4, Recompute::kNone), others + operands / 2 + operands / 16);
+  for (const Recompute recompute : {Recompute::kSelectiveOp, Recompute::kFull}) {
+    EXPECT_EQ(kept(LinearType::kFloat8, recompute), kept(LinearType::kPlain, recompute));
+  }
+}
+
+TEST(Activations, OfCastExpertsAreOfFewerBits) {
+  const Transformer model = find_transformer(load_transformers(), "deepseek-v3");
+  StepShape shape = shape_of(1, 4096, Recompute::kNone, Fusion::kFused);
+  shape.repeat_kv = false;
+  const auto kept = [&](LinearType linear) {
+    shape.linear = linear;
+    return kept_activations(model, UnitKind::kExpertBlock, shape) / 4096;
+  };
+  // Both norms give what is cast, and the latter the router's input, too; latent queries and keys; attention's output;
+  // eight experts and the shared one each cast what enters them and what is hidden.
+  const std::int64_t alone = 7168 + 1536 + 512 + 8 * (7168 + 2048) + 2048;
+  const std::int64_t besides = 128 * 128 + 7168;
+  EXPECT_EQ(kept(LinearType::kPlain) - kept(LinearType::kMxfp8),
+            2 * alone - (alone + besides) - (alone + besides) / 32);
+}
+
+/// Of latent attention, all but queries, keys and values is kept, and the vectors behind the norms as they were.
+TEST(Activations, OfLatentProjectionsThatAreMadeAgain) {
+  const Transformer model = find_transformer(load_transformers(), "deepseek-v3");
+  StepShape shape = shape_of(1, 4096, Recompute::kNone, Fusion::kFused);
+  for (const auto& [linear, latents] : {std::pair(LinearType::kPlain, 0), {LinearType::kMxfp8, 1536 + 512}}) {
+    shape.linear = linear;
+    shape.recompute = Recompute::kNone;
+    const std::int64_t whole = kept_activations(model, UnitKind::kExpertBlock, shape);
+    shape.recompute = Recompute::kLatentProjections;
+    const std::int64_t kept = kept_activations(model, UnitKind::kExpertBlock, shape);
+    const std::int64_t heads = 4096 * 2 * (128 * (192 + 192 + 128));
+    EXPECT_EQ(recomputed_activations(model, UnitKind::kExpertBlock, shape), heads);
+    // 16 bits in place of 8 and a byte for 32.
+    EXPECT_EQ(whole - kept, heads - 4096 * (latents - latents / 32));
+  }
+}
+
 TEST(Activations, RecomputationMakesTheRestAgain) {
   const Transformer model = find_transformer(load_transformers(), "llama3-70b");
   const StepShape whole = shape_of(1, 4096, Recompute::kNone, Fusion::kFused);

@@ -171,6 +171,37 @@ TEST(Float8, GatheredTokensAreTransposedFromOneByte) {
   expect_pass(kernels, "w1_gate.grad_cast", 4 * kTokens * kHidden, 2 * kTokens * kHidden, 2);
 }
 
+/// Of 16 experts that a rank has: products of all in one kernel, as are casts. Tokens come from others, and are read
+/// for their largest values.
+TEST(Float8, ExpertsAreCastTogether) {
+  const std::vector<Transformer> models = load_transformers();
+  const Transformer& qwen = find_transformer(models, "qwen3-30b-a3b");
+  StepShape shape = float8(Recompute::kNone, false);
+  shape.fusion = Fusion::kFused;
+  shape.repeat_kv = false;
+  shape.local_experts = 16;
+  shape.routed_tokens = 8 * kTokens;
+  constexpr std::int64_t kRouted = 8 * kTokens;
+  constexpr std::int64_t kModel = 2048;
+  constexpr std::int64_t kExpert = 768;
+  constexpr std::int64_t kWeights = 16 * kExpert * kModel;
+  const auto forward = forward_kernels(qwen, UnitKind::kExpertBlock, shape);
+  expect_pass(forward, "experts_input.cast", 4 * kRouted * kModel, kRouted * kModel, 3);
+  expect_pass(forward, "experts_hidden.cast", 4 * kRouted * kExpert, kRouted * kExpert, 3);
+  expect_pass(forward, "experts_up.weight_cast", 4 * 2 * kWeights, 2 * kWeights, 3);
+  expect_pass(forward, "experts_down.weight_cast", 4 * kWeights, kWeights, 3);
+  const auto backward = backward_kernels(qwen, UnitKind::kExpertBlock, shape);
+  expect_pass(backward, "experts_down.grad_cast", 6 * kRouted * kModel, 2 * kRouted * kModel, 3);
+  expect_pass(backward, "experts_up.grad_cast", 4 * kRouted * 2 * kExpert, 2 * kRouted * 2 * kExpert, 2);
+  expect_pass(backward, "experts_up.weight_transposed", 2 * 2 * kWeights, 2 * kWeights, 1);
+  expect_pass(backward, "experts_down.weight_transposed", 2 * kWeights, kWeights, 1);
+  expect_pass(backward, "experts_input.transposed", kRouted * kModel, kRouted * kModel, 1);
+  expect_pass(backward, "experts_hidden.transposed", kRouted * kExpert, kRouted * kExpert, 1);
+  StepShape plain = shape;
+  plain.linear = LinearType::kPlain;
+  EXPECT_EQ(step_flops(qwen, shape, true), step_flops(qwen, plain, true));
+}
+
 TEST(Float8, WeightsAreTheMatricesOfABlock) {
   EXPECT_EQ(linear_weights(llama(), UnitKind::kBlock).size(), 7U);
   EXPECT_EQ(linear_parameters(llama(), UnitKind::kBlock), unit_parameters(llama(), UnitKind::kBlock) - 2 * kWidth);

@@ -2,6 +2,7 @@
 // Steps with experts as Megatron-Core cuts them: what is sent, reduced and kept, by hand.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <map>
@@ -24,8 +25,9 @@ RankSums experts_sums(const WorkloadConfig& config, std::int64_t rank = 0) {
   return TransformerWorkload(config).generate(rank, [](const Node&) {});
 }
 
-WorkloadConfig catalogue(const std::string& model, const std::string& parallel) {
+WorkloadConfig catalogue(const std::string& model, const std::string& parallel, std::int64_t layers = 0) {
   StepOptions options;
+  options.layers = layers;
   options.parallel = parallel;
   return options.config(find_decoder(models::load_transformers(), model));
 }
@@ -88,6 +90,72 @@ TEST(ExpertSteps, FirstStagesHaveTheBlocksThatRemain) {
     next += config.layers_of(stage);
   }
   EXPECT_EQ(next, 61);
+}
+
+/// Two products of a block, what turns and joins their results, and with scales of blocks two casts are done again,
+/// just before attention's backward pass.
+TEST(ExpertSteps, LatentProjectionsAreMadeAgain) {
+  WorkloadConfig config = catalogue("deepseek-v3", "pp=2,ep=4,dp=4", 6);
+  config.batch = 8;
+  config.microbatches = 2;
+  const RankSums kept = experts_sums(config);
+  config.recompute = models::Recompute::kLatentProjections;
+  const RankSums again = experts_sums(config);
+  const std::int64_t products = 2 * 4096 * (std::int64_t{1536} * 24576 + 512 * 32768);
+  EXPECT_EQ(again.operations - kept.operations, 2 * 3 * products);
+  EXPECT_EQ(again.nodes - kept.nodes, 2 * 3);
+  EXPECT_LT(again.activation_bytes, kept.activation_bytes);
+  const std::vector<Node> nodes = test::nodes_of(TransformerWorkload(config), 0);
+  std::string before;
+  for (const Node& node : nodes) {
+    if (node.name.find("attention.core backward") != std::string::npos) {
+      EXPECT_NE(before.find("attention.qkv again"), std::string::npos) << before;
+    }
+    before = node.name;
+  }
+  models::StepShape shape;
+  shape.fusion = models::Fusion::kFused;
+  shape.linear = models::LinearType::kMxfp8;
+  shape.recompute = models::Recompute::kLatentProjections;
+  std::vector<std::string> names;
+  for (const models::Kernel& kernel : backward_kernels(config.model, models::UnitKind::kExpertBlock, shape)) {
+    if (kernel.recompute) names.emplace_back(kernel.name);
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"q_norm.cast", "wq", "kv_norm.cast", "wkv", "rotary", "latent_keys"}));
+}
+
+/// Megatron-Bridge's layout of DeepSeek-V3 on 4 x 4 virtual stages, 15 of 4 and one of 1, beside the module for the
+/// token after the next; and that of Llama 3.1 405B, whose first and last virtual stage have no layer.
+TEST(StageLayers, AreAsTheyAreGiven) {
+  WorkloadConfig config = catalogue("deepseek-v3", "pp=4,ep=4,dp=4");
+  config.schedule = PipelineSchedule::kInterleaved;
+  config.virtual_stages = 4;
+  config.stage_layers = parse_stage_layers("4*15,1");
+  for (std::int64_t stage = 0; stage < 16; ++stage) {
+    EXPECT_EQ(config.layers_of(stage), stage < 15 ? 4 : 1);
+    EXPECT_EQ(config.first_layer(stage), 4 * stage);
+  }
+  const std::vector<std::int64_t> layers = parse_stage_layers("0,1*126,0");
+  ASSERT_EQ(layers.size(), 128U);
+  EXPECT_EQ(layers.front() + layers.back(), 0);
+  EXPECT_EQ(std::count(layers.begin(), layers.end(), 1), 126);
+  EXPECT_EQ(parse_stage_layers("5,7"), (std::vector<std::int64_t>{5, 7}));
+  EXPECT_TRUE(parse_stage_layers("").empty());
+}
+
+/// As even as can be, said or not said, is the same step.
+TEST(StageLayers, ThatAreEvenAreThoseOfNobodyWhoSays) {
+  WorkloadConfig config = workload_config("pp=5,dp=2", 10);
+  config.schedule = PipelineSchedule::kInterleaved;
+  config.virtual_stages = 2;
+  const TransformerWorkload even(config);
+  config.stage_layers = parse_stage_layers("2*2,1*8");
+  const TransformerWorkload said(config);
+  for (std::int64_t rank = 0; rank < even.ranks(); ++rank) {
+    const std::vector<Node> nodes = test::nodes_of(even, rank);
+    EXPECT_FALSE(nodes.empty());
+    EXPECT_TRUE(nodes == test::nodes_of(said, rank)) << rank;
+  }
 }
 
 TEST(ExpertLoads, NoTokenIsLostOrComesTwice) {

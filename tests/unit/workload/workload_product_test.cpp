@@ -34,6 +34,7 @@ struct Product {
   std::int64_t shared_ffn = 0;
   LoadKind load = LoadKind::kBalanced;
   bool distributed = false;
+  std::string stage_layers = "";
 };
 
 std::ostream& operator<<(std::ostream& out, const Product& product) {
@@ -41,13 +42,15 @@ std::ostream& operator<<(std::ostream& out, const Product& product) {
              << (product.sequence_parallel ? " sp" : "") << " experts=" << product.experts
              << " recompute=" << static_cast<int>(product.recompute)
              << (product.linear == models::LinearType::kFloat8 ? " float8" : "")
-             << (product.asynchronous ? " async" : "");
+             << (product.asynchronous ? " async" : "") << (product.stage_layers.empty() ? "" : " of ")
+             << product.stage_layers;
 }
 
 WorkloadConfig config_of(const Product& product) {
   WorkloadConfig config = workload_config(product.parallel, product.microbatches);
   config.schedule = product.schedule;
   config.virtual_stages = product.virtual_stages;
+  config.stage_layers = parse_stage_layers(product.stage_layers);
   config.sequence_parallel = product.sequence_parallel;
   test::set_experts(config, product.experts, product.top_k);
   config.model.shared_ffn = product.shared_ffn;
@@ -188,6 +191,34 @@ std::vector<Product> products() {
       }
     }
   }
+  // Experts in float8, with an MLP for all tokens.
+  for (const models::Recompute recompute :
+       {models::Recompute::kNone, models::Recompute::kSelectiveOp, models::Recompute::kFull}) {
+    Product product{"ep=2,dp=4,pp=2", k1F1B, 1, 2, false, 4, 2};
+    product.recompute = recompute;
+    product.linear = models::LinearType::kFloat8;
+    product.distributed = true;
+    for (const std::int64_t shared : {0, 120}) {
+      product.shared_ffn = shared;
+      all.push_back(product);
+    }
+  }
+  // Stages of so many layers, the first and the last without any.
+  const auto add_cut = [&all](const std::string& layers, Product product) {
+    product.stage_layers = layers;
+    product.steps = 2;
+    all.push_back(product);
+    product.distributed = product.parallel.find("fsdp") == std::string::npos;
+    product.tied = true;
+    product.linear = models::LinearType::kFloat8;
+    all.push_back(product);
+  };
+  add_cut("5,7", {"pp=2,dp=2", k1F1B, 1, 3});
+  add_cut("0,12", {"fsdp=2,pp=2", k1F1B, 1, 3});
+  add_cut("12,0", {"tp=2,fsdp=2,pp=2", kGPipe, 1, 3, true});
+  add_cut("0,3*4,0", {"tp=2,pp=3,dp=2", kInterleaved, 2, 6, true});
+  add_cut("0,2,1*10", {"tp=2,cp=2,pp=4", kInterleaved, 3, 4, true});
+  add_cut("0,6*2,0", {"tp=2,pp=4", PipelineSchedule::kZeroBubble, 1, 8, true});
   return all;
 }
 

@@ -105,6 +105,37 @@ TEST(Workload, RefusesSchedulesThatCannotBe) {
             "--microbatches: expected a multiple of 4, the pipeline stages, for the interleaved schedule, got 2");
 }
 
+TEST(Workload, RefusesLatentProjectionsOfOtherAttention) {
+  EXPECT_EQ(refused([&] {
+              WorkloadConfig config = workload_config("dp=2");
+              config.recompute = models::Recompute::kLatentProjections;
+              TransformerWorkload workload(config);
+            }),
+            "--recompute: expected a model with latent queries and keys for latent-projections");
+}
+
+TEST(Workload, RefusesStagesThatAreNotTheModel) {
+  const auto message = [](const std::string& layers) {
+    return refused([&] {
+      WorkloadConfig config = workload_config("pp=2", 4);
+      config.schedule = PipelineSchedule::kInterleaved;
+      config.virtual_stages = 2;
+      config.stage_layers = parse_stage_layers(layers);
+      TransformerWorkload workload(config);
+    });
+  };
+  EXPECT_EQ(message("4,4*2"),
+            "--stage-layers: expected the layers of the 4 virtual stages (pp x --virtual-stages), got 3 numbers");
+  EXPECT_EQ(message("3*3,2"), "--stage-layers: expected the 12 layers of small in all, got 11");
+  EXPECT_EQ(message("6,0,5,1"),
+            "--stage-layers: expected a layer at least in all virtual stages but the first and the last, got none in "
+            "virtual stage 1");
+  for (const std::string text : {"3,x", "3,-3", "3,", ",3", "3*", "*4", "3*2*2", "3,4097", "3 ,3"}) {
+    EXPECT_TRUE(message(text).starts_with("--stage-layers: expected numbers up to 4096 such as 3,4*14,2")) << text;
+  }
+  EXPECT_EQ(message("3*4096,3"), "--stage-layers: expected at most 4096 virtual stages");
+}
+
 TEST(Workload, RefusesFloat8WhereItIsNot) {
   const auto message = [](const std::function<void(WorkloadConfig&)>& change) {
     return refused([&] {
@@ -118,7 +149,13 @@ TEST(Workload, RefusesFloat8WhereItIsNot) {
             "--linear: expected --fusion compiled-blocks or fused with float8, as casts are fused");
   EXPECT_EQ(message([](WorkloadConfig& c) { c.element_bytes = 4; }),
             "--linear: expected a --type of 16 bits with float8");
-  EXPECT_EQ(message([](WorkloadConfig& c) { test::set_experts(c, 4); }), "--linear: expected no experts with float8");
+  for (const char* parallel : {"tp=2", "fsdp=2"}) {
+    const auto set = [parallel](WorkloadConfig& c) {
+      c.parallel = parse_parallelism(parallel);
+      test::set_experts(c, 4);
+    };
+    EXPECT_EQ(message(set), "--linear: expected neither tp nor fsdp above 1 in --parallel for experts with float8");
+  }
   EXPECT_EQ(message([](WorkloadConfig& c) { c.recompute = models::Recompute::kSelectiveLayer; }),
             "--linear: expected --recompute none, selective-op or full with float8");
 }

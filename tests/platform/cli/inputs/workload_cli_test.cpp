@@ -66,12 +66,13 @@ TEST_F(WorkloadCli, WritesTracesThatCanBeCheckedAndRun) {
 
 TEST_F(WorkloadCli, TellsAllInJson) {
   const Ran ran = weft(
-      "workload nano --parallel pp=2 --schedule interleaved --virtual-stages 2 --microbatches 4 --batch 8 --sequence "
-      "64 "
+      "workload nano --parallel pp=2 --schedule interleaved --virtual-stages 2 --stage-layers 0,2*2,0 "
+      "--microbatches 4 --batch 8 --sequence 64 "
       "--name small --out w --json");
   ASSERT_EQ(ran.code, 0) << ran.err;
   const json result = json::parse(ran.out);
   EXPECT_EQ(result["model"], "nano");
+  EXPECT_EQ(result["stage_layers"], "0,2*2,0");
   EXPECT_EQ(result["recompute"], "none");
   EXPECT_EQ(result["fusion"], "fused");
   EXPECT_EQ(result["code"], "llama");
@@ -213,6 +214,8 @@ TEST_F(WorkloadCli, RefusesStepsThatDoNotFitAPlatform) {
         "gpt-oss-20b, or a file whose name ends in .csv or .json or has a / in it, got \"nanno\""}},
       {"batch", "batch=7", {"workload.batch: expected a multiple of 8", "got 7"}},
       {"top k", "top_k=2", {"workload.top_k: expected workload.experts"}},
+      {"layers of stages", "stage_layers=3,x", {"workload.stage_layers: expected numbers", "got \"x\""}},
+      {"latent", "recompute=latent-projections", {"workload.recompute: expected a model with latent queries"}},
       {"fusion", "fusion=some", {"workload.fusion: expected one of eager,", "got \"some\""}},
       {"linear", "linear=bf8", {"workload.linear: expected one of plain, float8, mxfp8, nvfp4, got \"bf8\""}},
       {"scales of blocks", "linear=mxfp8", {"workload.linear: expected plain or float8", "compute.block_scales"}},
@@ -274,6 +277,9 @@ TEST_F(WorkloadCli, RefusesBadInput) {
       {"virtual stages",
        "workload nano --parallel pp=2 --virtual-stages 2 --out w",
        {"--virtual-stages: expected --schedule interleaved"}},
+      {"layers of stages",
+       "workload nano --parallel pp=2 --stage-layers 1,2 --out w",
+       {"--stage-layers: expected the 4 layers of nano in all, got 3"}},
       {"schedule", "workload nano --schedule zigzag --out w", {"--schedule", "1f1b", "interleaved"}},
       {"recompute", "workload nano --recompute some --out w", {"--recompute", "selective-op"}},
       {"fusion", "workload nano --fusion some --out w", {"--fusion", "compiled-blocks"}},
