@@ -14,9 +14,10 @@ using firmware::Rank;
 using firmware::Task;
 
 CompressedCollectives::CompressedCollectives(Communicator& group, const compression::CompressionConfig& config,
-                                             std::string name)
+                                             std::vector<std::vector<int>> orders, std::string name)
     : group_(group),
       config_(config),
+      orders_(std::move(orders)),
       name_(std::move(name)),
       real_(group.rank(0).store != nullptr),
       exact_(compression::compressor_of(config).exact),
@@ -97,7 +98,7 @@ Task CompressedCollectives::run_rounds(int member, const Whole& whole) {
 }
 
 BlockFormat CompressedCollectives::format(ElementType type) {
-  if (exchange_ == nullptr) exchange_ = std::make_unique<CompressedBlocks>(ranks_, name_);
+  if (exchange_ == nullptr) exchange_ = std::make_unique<CompressedBlocks>(ranks_, orders_, name_);
   const std::uint64_t bytes = size_of(type);
   return {blocks_.try_emplace(bytes, config_, static_cast<std::int64_t>(bytes)).first->second, type};
 }

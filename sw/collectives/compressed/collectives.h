@@ -23,8 +23,9 @@ namespace weft::collectives {
 /// apart what lies at different addresses.
 class CompressedCollectives {
  public:
-  /// `name` for the report of a deadlock.
-  CompressedCollectives(Communicator& group, const compression::CompressionConfig& config, std::string name);
+  /// `orders`: of the rings by which blocks go (CompressedBlocks). `name` for the report of a deadlock.
+  CompressedCollectives(Communicator& group, const compression::CompressionConfig& config,
+                        std::vector<std::vector<int>> orders, std::string name);
 
   /// Whether there is a way of sending these elements compressed. Null: their type is not known.
   [[nodiscard]] bool takes(dimensions::Operation what, std::optional<ElementType> type) const;
@@ -64,6 +65,7 @@ class CompressedCollectives {
 
   Communicator& group_;
   compression::CompressionConfig config_;
+  std::vector<std::vector<int>> orders_;
   std::string name_;
   std::vector<firmware::Rank*> ranks_;
   bool real_;
