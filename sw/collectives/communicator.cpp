@@ -228,6 +228,10 @@ std::string Communicator::remark() const {
     text += fmt::format("{}{} by {}: {} {}", text.empty() ? "" : "; ", fmt::join(names, " and "), algorithm,
                         algorithm_.name, algorithm_.lacking);
   }
+  for (const auto& by : compressed_) {
+    if (by == nullptr) continue;
+    if (const std::string more = by->remark(); !more.empty()) text += (text.empty() ? "" : "; ") + more;
+  }
   if (algorithm_.name == kRingAlgorithm) return text;
   for (const auto& [compressor, names] : by_blocks_) {
     text += fmt::format("{}{} by collectives of {}'s own, which sends compressed blocks, and not by {}",

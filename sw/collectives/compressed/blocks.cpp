@@ -78,8 +78,11 @@ CompressedBlocks::Block CompressedBlocks::block(const BlockFormat& format, std::
 }
 
 std::size_t CompressedBlocks::rings(const BlockFormat& format, std::uint64_t bytes) const {
+  // NCCL gives a channel of its protocol Simple 64 bytes for each of 512 threads at the least
+  // (NCCL_SIMPLE_THREAD_THRESHOLD in its src/include/comm.h).
+  constexpr std::uint64_t kLeast = 64ULL * 512;
   const std::uint64_t smallest = bytes / size_of(format.type) / static_cast<std::uint64_t>(members_);
-  return std::clamp<std::uint64_t>(smallest, 1, orders_.size());
+  return std::clamp<std::uint64_t>(std::min(bytes / kLeast, smallest), 1, orders_.size());
 }
 
 CompressedBlocks::Blocks CompressedBlocks::parts(const BlockFormat& format, std::uint64_t bytes, int member,
@@ -172,7 +175,8 @@ void CompressedBlocks::unpack(const End& end, const BlockFormat& format, std::ui
   firmware::store_to(end.rank, address + of.first, std::span<const std::byte>(elements));
 }
 
-Task CompressedBlocks::step(End end, Addresses from, Addresses to, Sizes sizes) {
+Task CompressedBlocks::step(End end, Addresses from, Addresses to, Sizes sizes, std::uint64_t plain) {
+  *end.plain += plain;
   Mesh::Member& here = mesh_[end.member];
   // Rings have neighbours in common: one invitation is for all that comes from one in this step.
   std::vector<int> before;
@@ -201,7 +205,7 @@ Task CompressedBlocks::all_reduce(End end, BlockFormat format, std::uint64_t add
   // The sums: what comes is one further block each time, and the last is all of one.
   for (int s = 0; s + 1 < members_; ++s) {
     const Addresses came = at(end, count, members_ + s);
-    co_await step(end, from, came, sizes);
+    co_await step(end, from, came, sizes, plain(format, elements(mine)));
     mine = parts(format, bytes, end.member, 1 + s);
     co_await end.kernels.run(format.blocks.hop(elements(mine)));
     for (std::size_t r = 0; r < count; ++r) add(end, format, came[r], address, mine[r], address + mine[r].first);
@@ -223,7 +227,7 @@ Task CompressedBlocks::hand_on(End end, BlockFormat format, std::uint64_t addres
       sizes.push_back(end.codec == nullptr ? format.aimed(blocks[r].elements)
                                            : format.length(end.rank, places[r], blocks[r].elements));
     }
-    co_await step(end, places, places, sizes);
+    co_await step(end, places, places, sizes, plain(format, elements(blocks)));
   }
   compression::Kernels decompressing;
   for (int number = 0; number < members_; ++number) {
@@ -263,7 +267,7 @@ Task CompressedBlocks::reduce_scatter(End end, BlockFormat format, std::uint64_t
   // The last that comes is the own one.
   for (int s = 0; s + 1 < members_; ++s) {
     const Addresses came = at(end, count, members_ + s);
-    co_await step(end, at(end, count, s), came, sizes);
+    co_await step(end, at(end, count, s), came, sizes, plain(format, elements(mine)));
     mine = parts(format, bytes, end.member, 2 + s);
     const bool is_whole = s + 2 == members_;
     // A temporary of ?: would be destroyed twice (GCC's bug 99576).
@@ -292,6 +296,7 @@ Task CompressedBlocks::exchange(End end, BlockFormat format, std::uint64_t input
     co_await here.invited(peer);
     here.write(peer, end.places.at(peer), in(end, end.member), size);
     *end.sent += size;
+    *end.plain += plain(format, parts[static_cast<std::size_t>(peer)].elements);
   }
   co_await here.received(members_ - 1);
 }

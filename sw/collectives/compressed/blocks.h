@@ -62,8 +62,9 @@ class CompressedBlocks {
     KernelRunner& kernels;
     firmware::CompletionQueue& placed;
     compression::Codec* codec = nullptr;
-    std::uint64_t* sent = nullptr;  ///< grows by the bytes of this member
-    Places places = {};             ///< of the collective
+    std::uint64_t* sent = nullptr;   ///< grows by the bytes of this member
+    std::uint64_t* plain = nullptr;  ///< and this by what they would be as they are
+    Places places = {};              ///< of the collective
   };
   /// `bytes` are whole elements; of an AllToAll, of whole parts.
   firmware::Task all_reduce(End end, BlockFormat format, std::uint64_t address, std::uint64_t bytes);
@@ -85,7 +86,7 @@ class CompressedBlocks {
   using Sizes = std::vector<std::uint64_t>;  ///< bytes
 
   [[nodiscard]] Block block(const BlockFormat& format, std::uint64_t bytes, int number) const;
-  /// How many rings so many bytes use: each has an element of every block at the least, if there are so many.
+  /// How many rings so many bytes use, as NCCL has it: fewer for a short message, one at the least.
   [[nodiscard]] std::size_t rings(const BlockFormat& format, std::uint64_t bytes) const;
   /// Of the blocks of who is `behind` places behind `member` in each ring, the ring's part.
   [[nodiscard]] Blocks parts(const BlockFormat& format, std::uint64_t bytes, int member, int behind) const;
@@ -117,8 +118,12 @@ class CompressedBlocks {
                   std::uint64_t to);
   static void unpack(const End& end, const BlockFormat& format, std::uint64_t from, std::uint64_t address,
                      const Block& of);
-  /// Sends one message to the next member of each ring, and gets one from the member before.
-  firmware::Task step(End end, Addresses from, Addresses to, Sizes sizes);
+  /// Sends one message to the next member of each ring, and gets one from the member before. `plain`: what is sent, as
+  /// it is.
+  firmware::Task step(End end, Addresses from, Addresses to, Sizes sizes, std::uint64_t plain);
+  [[nodiscard]] static std::uint64_t plain(const BlockFormat& format, std::int64_t elements) {
+    return static_cast<std::uint64_t>(elements) * size_of(format.type);
+  }
   /// Blocks go round as they are, and are decompressed at the end. They lie by their positions, from block `from` on.
   /// The own one is `ahead` places ahead.
   firmware::Task hand_on(End end, BlockFormat format, std::uint64_t address, std::uint64_t bytes, int ahead, int from);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sw/collectives/compressed/collectives.h"
 
+#include <fmt/format.h>
+
+#include <set>
 #include <utility>
 
 #include "sw/collectives/communicator.h"
@@ -23,6 +26,7 @@ CompressedCollectives::CompressedCollectives(Communicator& group, const compress
       exact_(compression::compressor_of(config).exact),
       has_blocks_(Blocks::has(config)) {
   if (has_blocks_) hops_ = Blocks(config, sizeof(float)).hops();
+  plain_.resize(static_cast<std::size_t>(group.size()));
   for (int member = 0; member < group.size(); ++member) {
     Rank& rank = group.rank(member);
     ranks_.push_back(&rank);
@@ -88,6 +92,7 @@ Task CompressedCollectives::run_rounds(int member, const Whole& whole) {
   const CompressedMessage& here = whole.message;
   CompressedArithmetic* const numbers = whole.arithmetic.get();
   KernelRunner& runner = *runners_[static_cast<std::size_t>(member)];
+  plain_[static_cast<std::size_t>(member)] += static_cast<std::uint64_t>(here.message.elements) * sizeof(float);
   for (std::size_t round = 0; round < here.plan.rounds.size(); ++round) {
     co_await runner.run(here.plan.rounds[round].kernels);
     if (numbers != nullptr) numbers->compress(*ranks_[static_cast<std::size_t>(member)], member, 0, round);
@@ -105,8 +110,8 @@ BlockFormat CompressedCollectives::format(ElementType type) {
 
 CompressedBlocks::End CompressedCollectives::end(int member, std::uint64_t bytes, ElementType type) {
   const auto place = static_cast<std::size_t>(member);
-  CompressedBlocks::End here{*ranks_[place],       member,  *runners_[place],
-                             *ends_[place].placed, nullptr, &ends_[place].sent};
+  CompressedBlocks::End here{*ranks_[place],     member,        *runners_[place], *ends_[place].placed, nullptr,
+                             &ends_[place].sent, &plain_[place]};
   if (!real_) return here;
   const std::uint64_t unit = size_of(type);
   std::unique_ptr<compression::Codec>& codec = codecs_[{member, bytes / unit, unit}];
@@ -117,6 +122,40 @@ CompressedBlocks::End CompressedCollectives::end(int member, std::uint64_t bytes
   }
   here.codec = codec.get();
   return here;
+}
+
+std::string CompressedCollectives::remark() const {
+  std::string text;
+  for (const auto& [bytes, blocks] : blocks_) {
+    // Of many elements, so that what a short message has beside them does not count.
+    constexpr std::int64_t kMany = 1 << 20;
+    if (blocks.bytes(kMany) <= bytes * kMany) continue;
+    text += fmt::format("{}elements of {} bytes travel in more bytes by {} than uncompressed", text.empty() ? "" : "; ",
+                        bytes, config_.method.text());
+  }
+  return text;
+}
+
+void CompressedAmount::add(Communicator& group) {
+  std::set<const CompressedCollectives*> known;
+  for (const auto& [name, traffic] : enum_names(compression::Traffic())) {
+    if ((group.rank(0).compressed & 1U << static_cast<unsigned>(traffic)) == 0) continue;
+    // Every compressor takes an AllReduce of float32, so that this finds it.
+    const std::uint64_t bytes = sizeof(float) * static_cast<std::uint64_t>(group.size());
+    const CompressedCollectives* by = group.compressed(Operation::kAllReduce, {ElementType::kFp32, traffic}, bytes);
+    if (by == nullptr || !known.insert(by).second) continue;
+    for (int member = 0; member < group.size(); ++member) {
+      sent += static_cast<double>(by->sent(member));
+      plain += static_cast<double>(by->plain(member));
+    }
+  }
+}
+
+std::string CompressedAmount::text(std::size_t ranks) const {
+  if (plain == 0) return {};
+  const double mega = 1e6 * static_cast<double>(ranks);
+  return fmt::format("of compressed collectives a rank sent {:.4g} MB on the mean, {:.3g} % of {:.4g} MB", sent / mega,
+                     100 * sent / plain, plain / mega);
 }
 
 Task CompressedCollectives::all_reduce(int member, std::uint64_t address, std::uint64_t bytes, ElementType type) {
