@@ -279,7 +279,8 @@ Command collective_command(const Arguments& parent) {
   app.add_option("--algorithm", options->algorithm, "Algorithm instead of the platform's")
       .check(OneOf(collective_algorithms()));
   app.add_option("--compression", options->compression,
-                 "Compressor of AllReduces instead of the platform's; its fields are at collectives.compression")
+                 "Compressor of the collective instead of the platform's, for AllReduce, ReduceScatter, Allgather, "
+                 "AllToAll and pairs of them; its fields are at collectives.compression")
       .check(OneOf(compressor_names()));
   app.add_option("--bytes", options->bytes, "Sizes of the whole buffer: 1MiB,8MiB or 1KiB:1GiB:x2")
       .type_name("SIZES")

@@ -104,6 +104,7 @@ struct Session {
   std::vector<BusyTimes> parts_so_far;
   std::vector<std::vector<std::pair<std::uint64_t, Time>>> compressed_so_far;  ///< by part and rank: bytes and kernels
   std::vector<std::unique_ptr<firmware::Counter>> gates;                       ///< by rank: how many runs may begin
+  std::vector<Time> compressing_until;                                         ///< by rank: of all parts
 
   [[nodiscard]] std::uint64_t unit() const { return size_of(type); }
   [[nodiscard]] std::size_t threads() const { return parts.size() * static_cast<std::size_t>(machine.size()); }
@@ -123,7 +124,7 @@ struct Session {
   Task perform(Concurrent& part, int member, std::uint64_t bytes);
   Task run(Concurrent& part, int member);
   [[nodiscard]] std::optional<MulticastTimes> phases(Concurrent& part) const;
-  [[nodiscard]] const collectives::CompressedCollectives* compressed(const Concurrent& part) const;
+  [[nodiscard]] collectives::CompressedCollectives* compressed(const Concurrent& part) const;
   [[nodiscard]] CompressedNumbers numbers(const Concurrent& part) const;
   [[nodiscard]] std::uint64_t result_of(const Concurrent& part) const { return moves(part) ? part.output : part.input; }
   [[nodiscard]] static bool moves(const Concurrent& part) {
@@ -151,7 +152,7 @@ std::string_view Session::algorithm(const Concurrent& part, std::uint64_t bytes)
   return part.communicator->algorithm_of_barrier();
 }
 
-const collectives::CompressedCollectives* Session::compressed(const Concurrent& part) const {
+collectives::CompressedCollectives* Session::compressed(const Concurrent& part) const {
   const auto operation = operation_of(part.op);
   return operation ? part.communicator->compressed(*operation, {type}, sent(part)) : nullptr;
 }
@@ -310,7 +311,8 @@ Task Session::run(Concurrent& part, int member) {
       compressed_so_far.clear();
       for (const Concurrent& each : parts) {
         auto& of_ranks = compressed_so_far.emplace_back();
-        const collectives::CompressedCollectives* by = compressed(each);
+        collectives::CompressedCollectives* by = compressed(each);
+        if (by != nullptr) by->count_together(compressing_until);
         for (int r = 0; by != nullptr && r < machine.size(); ++r) of_ranks.emplace_back(by->sent(r), by->kernels(r));
       }
       for (auto& gate : gates) gate->set(i + 1);
@@ -331,7 +333,8 @@ std::vector<CollectiveResult> run_collective(Machine& machine, CollectiveOp op, 
   if (sizes.empty()) return {};
   std::vector<std::uint64_t> turns = sizes;
   if (warm_up) turns.insert(turns.begin(), sizes.front());
-  Session session{machine, op, type, turns, {}, 0, 0, 0, Time(), warm_up, ended, {}, {}, {}, {}, {}, {}, {}};
+  Session session{machine, op, type, turns, {}, 0, 0, 0, Time(), warm_up, ended, {}, {}, {}, {}, {}, {}, {}, {}};
+  session.compressing_until.resize(static_cast<std::size_t>(machine.size()));
   for (const CollectiveOp each : parts_of(op)) {
     auto communicator = std::make_unique<Communicator>(machine.ranks(), machine.config().collectives, "collectives");
     if (const auto operation = operation_of(each)) communicator->check(*operation);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/jobs/collective_summary.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -118,8 +120,8 @@ std::vector<OptionValue> options_of(const CollectiveRequest& request, const std:
     compression::CompressionConfig how;
     how.method = compression::CompressorName(request.compression);
     if (how.on() && !can_travel(how, request)) {
-      throw UsageError("--compression: expected of " + request.compression + " " + takes(how) + ", got " +
-                       std::string(name_of(request.op)) + " of " + std::string(name_of(request.type)));
+      throw UsageError(fmt::format("--compression: {} cannot compress {} of {}; it compresses {}", request.compression,
+                                   name_of(request.op), name_of(request.type), takes(how)));
     }
     options.push_back({"collectives.compression.method", request.compression, "--compression"});
   }

@@ -19,6 +19,7 @@
 #include "sw/collectives/multicast/multicast.h"
 #include "sw/collectives/nccl/nccl_collectives.h"
 #include "sw/collectives/pat/pat.h"
+#include "sw/compression/blocks.h"
 #include "sw/compression/compressor.h"
 
 namespace weft::platforms {
@@ -131,6 +132,15 @@ bool uses_switches(const CommunicatorConfig& config, const MachineUse& use) {
            has_followed(use.followed, Followed::kCollnet)));
 }
 
+/// Whether some message went by rings of compressed blocks.
+bool has_compressed_rings(const compression::MessageCompression& config, const MachineUse& use) {
+  for (const auto& [name, traffic] : enum_names(compression::Traffic())) {
+    const bool compressed = (use.compressed & 1U << static_cast<unsigned>(traffic)) != 0;
+    if (compressed && compression::Blocks::has(config.of(traffic))) return true;
+  }
+  return false;
+}
+
 /// Scopes that the run has no traffic of, and compressors that none of it could have.
 void add_compression(IdleCollector& idle, const compression::MessageCompression& config, const MachineUse& use,
                      bool real) {
@@ -174,9 +184,14 @@ void add_followed(IdleCollector& idle, const MachineConfig& config, const Machin
   }
   // Staging that nobody uses still moves what lies behind it, which some memories tell apart.
   if (memory::model_of(config.accelerator.hbm).uniform) {
+    // Rings of compressed blocks are as many as cross nodes by different interfaces.
+    const bool crosses = config.accelerators > config.per_node && config.per_node > 1;
+    if (!crosses || !has_compressed_rings(config.collectives.compression, use)) {
+      add(Followed::kRings, {"collectives.channels"}, "no ring or tree carried anything in this run");
+    }
     add(Followed::kRings,
-        {"collectives.channels", "collectives.chunk", "collectives.slots", "collectives.queue_pairs",
-         "accelerator.relay", "accelerator.word_relay", "accelerator.line_relay", "accelerator.line_latency"},
+        {"collectives.chunk", "collectives.slots", "collectives.queue_pairs", "accelerator.relay",
+         "accelerator.word_relay", "accelerator.line_relay", "accelerator.line_latency"},
         "no ring or tree carried anything in this run");
     add(Followed::kChunk, {"collectives.chunk"},
         "all that rings of this run carried has flags, and chunks of a length of their own");
@@ -319,7 +334,7 @@ void add_collectives(IdleCollector& idle, const CommunicatorConfig& config, cons
   }
   const bool rings =
       algorithm == collectives::kRingAlgorithm || (use.algorithms && has_run(use, collectives::kRingAlgorithm));
-  idle.add(!rings, path + ".order", why);
+  idle.add(!rings && !has_compressed_rings(config.compression, use), path + ".order", why);
   const bool chosen = config.protocol == collectives::Protocol::kAutomatic && algorithm == NcclConfig::kAlgorithm;
   const std::string protocol = path + ".protocol is " + std::string(name_of(config.protocol)) + ", and " + why;
   const bool words = chosen || config.protocol == collectives::Protocol::kLl;

@@ -11,6 +11,7 @@
 #include "hw/core/config/blame.h"
 #include "sw/collectives/compressed/collectives.h"
 #include "sw/collectives/nodes.h"
+#include "sw/collectives/ring/ring_algorithm.h"
 
 namespace weft::collectives {
 
@@ -98,7 +99,10 @@ CompressedCollectives* Communicator::compressed(Operation what, Carries carries,
   std::unique_ptr<CompressedCollectives>& by = compressed_[static_cast<std::size_t>(whose)];
   if (by == nullptr) {
     const std::string traffic = has_own ? " " + std::string(name_of(whose)) : "";
-    by = std::make_unique<CompressedCollectives>(*this, how, name_ + " compressed" + traffic);
+    const GroupSite site{ranks_, config_, config_.sections.of(algorithm_.name), name_, channels_, {}};
+    by = std::make_unique<CompressedCollectives>(
+        *this, how, different_rings(ring_orders(neighbours(site), channels_), CompressedBlocks::kMostRings),
+        name_ + " compressed" + traffic);
   }
   if (by->takes(what, carries.type, bytes)) return by.get();
   // What was asked for this traffic alone is not left out in silence.
@@ -223,6 +227,10 @@ std::string Communicator::remark() const {
   for (const auto& [algorithm, names] : replaced_) {
     text += fmt::format("{}{} by {}: {} {}", text.empty() ? "" : "; ", fmt::join(names, " and "), algorithm,
                         algorithm_.name, algorithm_.lacking);
+  }
+  for (const auto& by : compressed_) {
+    if (by == nullptr) continue;
+    if (const std::string more = by->remark(); !more.empty()) text += (text.empty() ? "" : "; ") + more;
   }
   if (algorithm_.name == kRingAlgorithm) return text;
   for (const auto& [compressor, names] : by_blocks_) {

@@ -63,6 +63,7 @@ class RecommenderJob final : public Job {
         {"samples_per_s", samples() / to_seconds(result.step_time)},
         {"breakdown_us", {{"exchanges", to_us(result.exchanging)}, {"gradients", to_us(result.waiting_gradients)}}},
         {"exchange_bytes", exchange_bytes()},
+        {"exchange_sent_bytes", recommender_->exchange_sent()},
         {"gradient_bytes", recommender_->gradient_bytes()}};
     const bool real = result.wrong >= 0;
     json["losses"] = real ? ordered_json(result.losses) : ordered_json(nullptr);
@@ -82,6 +83,7 @@ class RecommenderJob final : public Job {
     row("  wait for gradients", short_time(result.waiting_gradients));
     row("samples/s", fmt::format("{:.4g}", samples() / to_seconds(result.step_time)));
     row("AllToAll of a rank", short_bytes(static_cast<double>(exchange_bytes())));
+    row("  sent to others", short_bytes(static_cast<double>(recommender_->exchange_sent())));
     row("gradients of a rank", short_bytes(static_cast<double>(recommender_->gradient_bytes())));
     if (result.wrong < 0) return text;
     row("loss before step 1", fmt::format("{:.4g}", result.losses.front()));

@@ -2,6 +2,8 @@
 #include "sw/collectives/compressed/blocks.h"
 
 #include <algorithm>
+#include <numeric>
+#include <set>
 #include <span>
 #include <utility>
 
@@ -59,14 +61,50 @@ Floats BlockFormat::got(const Rank& rank, const Codec& codec, std::uint64_t from
   return values;
 }
 
-CompressedBlocks::CompressedBlocks(const std::vector<Rank*>& ranks, const std::string& name)
-    : ranks_(ranks), members_(static_cast<int>(ranks.size())), mesh_(ranks, name) {}
+CompressedBlocks::CompressedBlocks(const std::vector<Rank*>& ranks, std::vector<std::vector<int>> orders,
+                                   const std::string& name)
+    : ranks_(ranks), members_(static_cast<int>(ranks.size())), orders_(std::move(orders)), mesh_(ranks, name) {
+  for (const std::vector<int>& order : orders_) {
+    std::vector<int>& positions = positions_.emplace_back(order.size());
+    for (std::size_t p = 0; p < order.size(); ++p) positions[static_cast<std::size_t>(order[p])] = static_cast<int>(p);
+  }
+}
 
 CompressedBlocks::Block CompressedBlocks::block(const BlockFormat& format, std::uint64_t bytes, int number) const {
   const std::uint64_t unit = size_of(format.type);
-  const Extent extent = split({0, bytes}, static_cast<std::uint64_t>(members_),
-                              static_cast<std::uint64_t>((number + members_) % members_), unit);
+  const Extent extent =
+      split({0, bytes}, static_cast<std::uint64_t>(members_), static_cast<std::uint64_t>(number), unit);
   return {extent.offset, static_cast<std::int64_t>(extent.bytes / unit)};
+}
+
+std::size_t CompressedBlocks::rings(const BlockFormat& format, std::uint64_t bytes) const {
+  // NCCL gives a channel of its protocol Simple 64 bytes for each of 512 threads at the least
+  // (NCCL_SIMPLE_THREAD_THRESHOLD in its src/include/comm.h).
+  constexpr std::uint64_t kLeast = 64ULL * 512;
+  const std::uint64_t smallest = bytes / size_of(format.type) / static_cast<std::uint64_t>(members_);
+  return std::clamp<std::uint64_t>(std::min(bytes / kLeast, smallest), 1, orders_.size());
+}
+
+CompressedBlocks::Blocks CompressedBlocks::parts(const BlockFormat& format, std::uint64_t bytes, int member,
+                                                 int behind) const {
+  const std::uint64_t unit = size_of(format.type);
+  const std::size_t count = rings(format, bytes);
+  Blocks parts;
+  for (std::size_t r = 0; r < count; ++r) {
+    const auto owner = static_cast<std::uint64_t>(peer(r, member, behind));
+    const Extent extent = split(split({0, bytes}, static_cast<std::uint64_t>(members_), owner, unit), count, r, unit);
+    parts.push_back({extent.offset, static_cast<std::int64_t>(extent.bytes / unit)});
+  }
+  return parts;
+}
+
+std::int64_t CompressedBlocks::elements(const Blocks& blocks) {
+  return std::accumulate(blocks.begin(), blocks.end(), std::int64_t{0},
+                         [](std::int64_t sum, const Block& block) { return sum + block.elements; });
+}
+
+int CompressedBlocks::position(std::size_t ring, int member, int behind) const {
+  return ((positions_[ring][static_cast<std::size_t>(member)] - behind) % members_ + members_) % members_;
 }
 
 CompressedBlocks::Places CompressedBlocks::make_room(const BlockFormat& format, std::int64_t elements, int places) {
@@ -79,10 +117,43 @@ CompressedBlocks::Places CompressedBlocks::make_room(const BlockFormat& format, 
   return {room_at_, size};
 }
 
+CompressedBlocks::Places CompressedBlocks::make_room_for_parts(const BlockFormat& format, std::uint64_t bytes,
+                                                               int blocks) {
+  // Splits leave the most to the last.
+  const std::size_t count = rings(format, bytes);
+  const std::int64_t largest = block(format, bytes, members_ - 1).elements;
+  const auto most = (largest + static_cast<std::int64_t>(count) - 1) / static_cast<std::int64_t>(count);
+  return make_room(format, most, blocks * static_cast<int>(count));
+}
+
+CompressedBlocks::Addresses CompressedBlocks::at(const End& end, std::size_t rings, int place) {
+  Addresses addresses;
+  const int count = static_cast<int>(rings);
+  for (int r = 0; r < count; ++r) addresses.push_back(end.places.at(place * count + r));
+  return addresses;
+}
+
+CompressedBlocks::Addresses CompressedBlocks::at_position(const End& end, std::size_t rings, int from,
+                                                          int behind) const {
+  Addresses addresses;
+  const int count = static_cast<int>(rings);
+  for (std::size_t r = 0; r < rings; ++r) {
+    addresses.push_back(end.places.at((from + position(r, end.member, behind)) * count + static_cast<int>(r)));
+  }
+  return addresses;
+}
+
 std::uint64_t CompressedBlocks::put(const End& end, const BlockFormat& format, std::uint64_t address, const Block& of,
                                     std::uint64_t to) {
   if (end.codec == nullptr) return format.aimed(of.elements);
   return format.put(end.rank, *end.codec, address + of.first, of.elements, to);
+}
+
+CompressedBlocks::Sizes CompressedBlocks::put(const End& end, const BlockFormat& format, std::uint64_t address,
+                                              const Blocks& of, const Addresses& to) {
+  Sizes sizes;
+  for (std::size_t r = 0; r < of.size(); ++r) sizes.push_back(put(end, format, address, of[r], to[r]));
+  return sizes;
 }
 
 void CompressedBlocks::add(const End& end, const BlockFormat& format, std::uint64_t from, std::uint64_t address,
@@ -104,43 +175,59 @@ void CompressedBlocks::unpack(const End& end, const BlockFormat& format, std::ui
   firmware::store_to(end.rank, address + of.first, std::span<const std::byte>(elements));
 }
 
-Task CompressedBlocks::step(End end, std::uint64_t from, std::uint64_t to, std::uint64_t bytes) {
+Task CompressedBlocks::step(End end, Addresses from, Addresses to, Sizes sizes, std::uint64_t plain) {
+  *end.plain += plain;
   Mesh::Member& here = mesh_[end.member];
-  const int next = (end.member + 1) % members_;
-  here.invite((end.member + members_ - 1) % members_);
-  co_await here.invited(next);
-  here.write(next, from, to, bytes);
-  *end.sent += bytes;
-  co_await here.received(1);
+  // Rings have neighbours in common: one invitation is for all that comes from one in this step.
+  std::vector<int> before;
+  std::vector<int> next;
+  for (std::size_t r = 0; r < sizes.size(); ++r) {
+    before.push_back(peer(r, end.member, 1));
+    next.push_back(peer(r, end.member, -1));
+  }
+  for (const int member : std::set<int>(before.begin(), before.end())) here.invite(member);
+  std::set<int> invited;
+  for (std::size_t r = 0; r < sizes.size(); ++r) {
+    if (invited.insert(next[r]).second) co_await here.invited(next[r]);
+    here.write(next[r], from[r], to[r], sizes[r]);
+    *end.sent += sizes[r];
+  }
+  co_await here.received(static_cast<int>(sizes.size()));
 }
 
 Task CompressedBlocks::all_reduce(End end, BlockFormat format, std::uint64_t address, std::uint64_t bytes) {
-  end.places = make_room(format, block(format, bytes, members_ - 1).elements, 3 * members_);
-  Block mine = block(format, bytes, end.member);
-  co_await end.kernels.run(format.blocks.compress(mine.elements));
-  std::uint64_t from = end.places.at(0);
-  std::uint64_t size = put(end, format, address, mine, from);
+  end.places = make_room_for_parts(format, bytes, 3 * members_);
+  const std::size_t count = rings(format, bytes);
+  Blocks mine = parts(format, bytes, end.member, 0);
+  co_await end.kernels.run(format.blocks.compress(elements(mine)));
+  Addresses from = at(end, count, 0);
+  Sizes sizes = put(end, format, address, mine, from);
   // The sums: what comes is one further block each time, and the last is all of one.
   for (int s = 0; s + 1 < members_; ++s) {
-    co_await step(end, from, in(end, s), size);
-    mine = block(format, bytes, end.member - 1 - s);
-    co_await end.kernels.run(format.blocks.hop(mine.elements));
-    add(end, format, in(end, s), address, mine, address + mine.first);
+    const Addresses came = at(end, count, members_ + s);
+    co_await step(end, from, came, sizes, plain(format, elements(mine)));
+    mine = parts(format, bytes, end.member, 1 + s);
+    co_await end.kernels.run(format.blocks.hop(elements(mine)));
+    for (std::size_t r = 0; r < count; ++r) add(end, format, came[r], address, mine[r], address + mine[r].first);
     const bool is_whole = s + 2 == members_;
-    from = is_whole ? end.places.at(2 * members_ + (end.member + 1) % members_) : end.places.at(s + 1);
-    size = put(end, format, address, mine, from);
+    from = is_whole ? at_position(end, count, 2 * members_, -1) : at(end, count, s + 1);
+    sizes = put(end, format, address, mine, from);
   }
-  co_await hand_on(end, format, address, bytes, end.member + 1, 2 * members_);
+  co_await hand_on(end, format, address, bytes, 1, 2 * members_);
 }
 
-Task CompressedBlocks::hand_on(End end, BlockFormat format, std::uint64_t address, std::uint64_t bytes, int first,
+Task CompressedBlocks::hand_on(End end, BlockFormat format, std::uint64_t address, std::uint64_t bytes, int ahead,
                                int from) {
+  const std::size_t count = rings(format, bytes);
   for (int s = 0; s + 1 < members_; ++s) {
-    const int number = (first - s + members_) % members_;
-    const std::int64_t elements = block(format, bytes, number).elements;
-    const std::uint64_t size =
-        end.codec == nullptr ? format.aimed(elements) : format.length(end.rank, end.places.at(from + number), elements);
-    co_await step(end, end.places.at(from + number), end.places.at(from + number), size);
+    const Blocks blocks = parts(format, bytes, end.member, s - ahead);
+    const Addresses places = at_position(end, count, from, s - ahead);
+    Sizes sizes;
+    for (std::size_t r = 0; r < count; ++r) {
+      sizes.push_back(end.codec == nullptr ? format.aimed(blocks[r].elements)
+                                           : format.length(end.rank, places[r], blocks[r].elements));
+    }
+    co_await step(end, places, places, sizes, plain(format, elements(blocks)));
   }
   compression::Kernels decompressing;
   for (int number = 0; number < members_; ++number) {
@@ -148,45 +235,54 @@ Task CompressedBlocks::hand_on(End end, BlockFormat format, std::uint64_t addres
     decompressing.insert(decompressing.end(), more.begin(), more.end());
   }
   co_await end.kernels.run(decompressing);
-  for (int number = 0; number < members_; ++number) {
-    unpack(end, format, end.places.at(from + number), address, block(format, bytes, number));
+  for (int behind = 0; behind < members_; ++behind) {
+    const Blocks blocks = parts(format, bytes, end.member, behind);
+    const Addresses places = at_position(end, count, from, behind);
+    for (std::size_t r = 0; r < count; ++r) unpack(end, format, places[r], address, blocks[r]);
   }
   co_await mesh_[end.member].acknowledged();
 }
 
 Task CompressedBlocks::allgather(End end, BlockFormat format, std::uint64_t address, std::uint64_t bytes) {
-  end.places = make_room(format, block(format, bytes, members_ - 1).elements, members_);
-  const Block mine = block(format, bytes, end.member);
-  co_await end.kernels.run(format.blocks.compress(mine.elements));
-  static_cast<void>(put(end, format, address, mine, end.places.at(end.member)));
-  co_await hand_on(end, format, address, bytes, end.member, 0);
+  end.places = make_room_for_parts(format, bytes, members_);
+  const Blocks mine = parts(format, bytes, end.member, 0);
+  co_await end.kernels.run(format.blocks.compress(elements(mine)));
+  static_cast<void>(put(end, format, address, mine, at_position(end, mine.size(), 0, 0)));
+  co_await hand_on(end, format, address, bytes, 0, 0);
 }
 
 Task CompressedBlocks::reduce_scatter(End end, BlockFormat format, std::uint64_t input, std::uint64_t output,
                                       std::uint64_t bytes) {
-  end.places = make_room(format, block(format, bytes, members_ - 1).elements, 2 * members_);
   if (!format.blocks.hops()) {
+    end.places = make_room(format, block(format, bytes, members_ - 1).elements, 2 * members_);
     co_await sum_exchanged(end, format, input, output, bytes);
     co_return;
   }
-  Block mine = block(format, bytes, end.member - 1);
-  co_await end.kernels.run(format.blocks.compress(mine.elements));
-  std::uint64_t size = put(end, format, input, mine, end.places.at(0));
+  end.places = make_room_for_parts(format, bytes, 2 * members_);
+  const std::size_t count = rings(format, bytes);
+  const std::uint64_t own = block(format, bytes, end.member).first;
+  Blocks mine = parts(format, bytes, end.member, 1);
+  co_await end.kernels.run(format.blocks.compress(elements(mine)));
+  Sizes sizes = put(end, format, input, mine, at(end, count, 0));
   // The last that comes is the own one.
   for (int s = 0; s + 1 < members_; ++s) {
-    co_await step(end, end.places.at(s), in(end, s), size);
-    mine = block(format, bytes, end.member - 2 - s);
+    const Addresses came = at(end, count, members_ + s);
+    co_await step(end, at(end, count, s), came, sizes, plain(format, elements(mine)));
+    mine = parts(format, bytes, end.member, 2 + s);
     const bool is_whole = s + 2 == members_;
     // A temporary of ?: would be destroyed twice (GCC's bug 99576).
-    compression::Kernels kernels = is_whole ? format.blocks.add(mine.elements, 1) : format.blocks.hop(mine.elements);
+    const std::int64_t sum = elements(mine);
+    compression::Kernels kernels = is_whole ? format.blocks.add(sum, 1) : format.blocks.hop(sum);
     co_await end.kernels.run(std::move(kernels));
-    add(end, format, in(end, s), input, mine, is_whole ? output : input + mine.first);
-    if (!is_whole) size = put(end, format, input, mine, end.places.at(s + 1));
+    for (std::size_t r = 0; r < count; ++r) {
+      add(end, format, came[r], input, mine[r], is_whole ? output + mine[r].first - own : input + mine[r].first);
+    }
+    if (!is_whole) sizes = put(end, format, input, mine, at(end, count, s + 1));
   }
   co_await mesh_[end.member].acknowledged();
 }
 
-Task CompressedBlocks::exchange(End end, BlockFormat format, std::uint64_t input, std::vector<Block> parts) {
+Task CompressedBlocks::exchange(End end, BlockFormat format, std::uint64_t input, Blocks parts) {
   Mesh::Member& here = mesh_[end.member];
   std::int64_t elements = 0;
   for (int peer = 0; peer < members_; ++peer) {
@@ -200,13 +296,14 @@ Task CompressedBlocks::exchange(End end, BlockFormat format, std::uint64_t input
     co_await here.invited(peer);
     here.write(peer, end.places.at(peer), in(end, end.member), size);
     *end.sent += size;
+    *end.plain += plain(format, parts[static_cast<std::size_t>(peer)].elements);
   }
   co_await here.received(members_ - 1);
 }
 
 Task CompressedBlocks::sum_exchanged(End end, BlockFormat format, std::uint64_t input, std::uint64_t output,
                                      std::uint64_t bytes) {
-  std::vector<Block> parts;
+  Blocks parts;
   for (int peer = 0; peer < members_; ++peer) parts.push_back(block(format, bytes, peer));
   const Block mine = parts[static_cast<std::size_t>(end.member)];
   co_await exchange(end, format, input, std::move(parts));
@@ -231,7 +328,7 @@ Task CompressedBlocks::all_to_all(End end, BlockFormat format, std::uint64_t inp
   const auto elements = static_cast<std::int64_t>(part / size_of(format.type));
   end.places = make_room(format, elements, 2 * members_);
   const auto at = [part](int peer) { return part * static_cast<std::uint64_t>(peer); };
-  std::vector<Block> parts;
+  Blocks parts;
   for (int peer = 0; peer < members_; ++peer) parts.push_back({at(peer), elements});
   end.rank.accelerator.copy(0, input + at(end.member), output + at(end.member), part, end.placed, 0);
   co_await exchange(end, format, input, std::move(parts));

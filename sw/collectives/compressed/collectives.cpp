@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sw/collectives/compressed/collectives.h"
 
+#include <fmt/format.h>
+
+#include <set>
 #include <utility>
 
 #include "sw/collectives/communicator.h"
@@ -14,14 +17,16 @@ using firmware::Rank;
 using firmware::Task;
 
 CompressedCollectives::CompressedCollectives(Communicator& group, const compression::CompressionConfig& config,
-                                             std::string name)
+                                             std::vector<std::vector<int>> orders, std::string name)
     : group_(group),
       config_(config),
+      orders_(std::move(orders)),
       name_(std::move(name)),
       real_(group.rank(0).store != nullptr),
       exact_(compression::compressor_of(config).exact),
       has_blocks_(Blocks::has(config)) {
   if (has_blocks_) hops_ = Blocks(config, sizeof(float)).hops();
+  plain_.resize(static_cast<std::size_t>(group.size()));
   for (int member = 0; member < group.size(); ++member) {
     Rank& rank = group.rank(member);
     ranks_.push_back(&rank);
@@ -87,6 +92,7 @@ Task CompressedCollectives::run_rounds(int member, const Whole& whole) {
   const CompressedMessage& here = whole.message;
   CompressedArithmetic* const numbers = whole.arithmetic.get();
   KernelRunner& runner = *runners_[static_cast<std::size_t>(member)];
+  plain_[static_cast<std::size_t>(member)] += static_cast<std::uint64_t>(here.message.elements) * sizeof(float);
   for (std::size_t round = 0; round < here.plan.rounds.size(); ++round) {
     co_await runner.run(here.plan.rounds[round].kernels);
     if (numbers != nullptr) numbers->compress(*ranks_[static_cast<std::size_t>(member)], member, 0, round);
@@ -97,15 +103,15 @@ Task CompressedCollectives::run_rounds(int member, const Whole& whole) {
 }
 
 BlockFormat CompressedCollectives::format(ElementType type) {
-  if (exchange_ == nullptr) exchange_ = std::make_unique<CompressedBlocks>(ranks_, name_);
+  if (exchange_ == nullptr) exchange_ = std::make_unique<CompressedBlocks>(ranks_, orders_, name_);
   const std::uint64_t bytes = size_of(type);
   return {blocks_.try_emplace(bytes, config_, static_cast<std::int64_t>(bytes)).first->second, type};
 }
 
 CompressedBlocks::End CompressedCollectives::end(int member, std::uint64_t bytes, ElementType type) {
   const auto place = static_cast<std::size_t>(member);
-  CompressedBlocks::End here{*ranks_[place],       member,  *runners_[place],
-                             *ends_[place].placed, nullptr, &ends_[place].sent};
+  CompressedBlocks::End here{*ranks_[place],     member,        *runners_[place], *ends_[place].placed, nullptr,
+                             &ends_[place].sent, &plain_[place]};
   if (!real_) return here;
   const std::uint64_t unit = size_of(type);
   std::unique_ptr<compression::Codec>& codec = codecs_[{member, bytes / unit, unit}];
@@ -116,6 +122,40 @@ CompressedBlocks::End CompressedCollectives::end(int member, std::uint64_t bytes
   }
   here.codec = codec.get();
   return here;
+}
+
+std::string CompressedCollectives::remark() const {
+  std::string text;
+  for (const auto& [bytes, blocks] : blocks_) {
+    // Of many elements, so that what a short message has beside them does not count.
+    constexpr std::int64_t kMany = 1 << 20;
+    if (blocks.bytes(kMany) <= bytes * kMany) continue;
+    text += fmt::format("{}elements of {} bytes travel in more bytes by {} than uncompressed", text.empty() ? "" : "; ",
+                        bytes, config_.method.text());
+  }
+  return text;
+}
+
+void CompressedAmount::add(Communicator& group) {
+  std::set<const CompressedCollectives*> known;
+  for (const auto& [name, traffic] : enum_names(compression::Traffic())) {
+    if ((group.rank(0).compressed & 1U << static_cast<unsigned>(traffic)) == 0) continue;
+    // Every compressor takes an AllReduce of float32, so that this finds it.
+    const std::uint64_t bytes = sizeof(float) * static_cast<std::uint64_t>(group.size());
+    const CompressedCollectives* by = group.compressed(Operation::kAllReduce, {ElementType::kFp32, traffic}, bytes);
+    if (by == nullptr || !known.insert(by).second) continue;
+    for (int member = 0; member < group.size(); ++member) {
+      sent += static_cast<double>(by->sent(member));
+      plain += static_cast<double>(by->plain(member));
+    }
+  }
+}
+
+std::string CompressedAmount::text(std::size_t ranks) const {
+  if (plain == 0) return {};
+  const double mega = 1e6 * static_cast<double>(ranks);
+  return fmt::format("of compressed collectives a rank sent {:.4g} MB on the mean, {:.3g} % of {:.4g} MB", sent / mega,
+                     100 * sent / plain, plain / mega);
 }
 
 Task CompressedCollectives::all_reduce(int member, std::uint64_t address, std::uint64_t bytes, ElementType type) {

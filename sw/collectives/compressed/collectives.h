@@ -23,8 +23,9 @@ namespace weft::collectives {
 /// apart what lies at different addresses.
 class CompressedCollectives {
  public:
-  /// `name` for the report of a deadlock.
-  CompressedCollectives(Communicator& group, const compression::CompressionConfig& config, std::string name);
+  /// `orders`: of the rings by which blocks go (CompressedBlocks). `name` for the report of a deadlock.
+  CompressedCollectives(Communicator& group, const compression::CompressionConfig& config,
+                        std::vector<std::vector<int>> orders, std::string name);
 
   /// Whether there is a way of sending these elements compressed. Null: their type is not known.
   [[nodiscard]] bool takes(dimensions::Operation what, std::optional<ElementType> type) const;
@@ -43,7 +44,15 @@ class CompressedCollectives {
 
   /// Of a member, so far.
   [[nodiscard]] std::uint64_t sent(int member) const { return ends_[static_cast<std::size_t>(member)].sent; }
+  /// The same as it would be uncompressed: of messages by blocks, of the same hops; of others, the messages.
+  [[nodiscard]] std::uint64_t plain(int member) const { return plain_[static_cast<std::size_t>(member)]; }
+  /// What a user may not expect; empty if there is nothing.
+  [[nodiscard]] std::string remark() const;
   [[nodiscard]] Time kernels(int member) const { return runners_[static_cast<std::size_t>(member)]->taken(); }
+  /// kernels() of those with the same `until`, by member, add up to no more than the time in which any has run.
+  void count_together(std::vector<Time>& until) {
+    for (std::size_t i = 0; i < runners_.size(); ++i) runners_[i]->share(until[i]);
+  }
   [[nodiscard]] const compression::CompressionConfig& config() const { return config_; }
   [[nodiscard]] bool exact() const { return exact_; }
   /// Messages travel hop by hop.
@@ -64,6 +73,7 @@ class CompressedCollectives {
 
   Communicator& group_;
   compression::CompressionConfig config_;
+  std::vector<std::vector<int>> orders_;
   std::string name_;
   std::vector<firmware::Rank*> ranks_;
   bool real_;
@@ -78,6 +88,18 @@ class CompressedCollectives {
   std::map<std::tuple<int, std::uint64_t, std::uint64_t>, std::unique_ptr<compression::Codec>> codecs_;
   std::vector<std::unique_ptr<KernelRunner>> runners_;  ///< by member
   std::vector<CompressedEnd> ends_;
+  std::vector<std::uint64_t> plain_;
+};
+
+/// What ranks have sent in compressed collectives, all together.
+struct CompressedAmount {
+  double sent = 0;
+  double plain = 0;
+
+  /// Those of a group, after a run.
+  void add(Communicator& group);
+  /// For a run's remarks; empty if nothing was compressed.
+  [[nodiscard]] std::string text(std::size_t ranks) const;
 };
 
 }  // namespace weft::collectives

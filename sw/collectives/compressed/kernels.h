@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "hw/accelerator/kernel_command.h"
@@ -25,17 +26,24 @@ class KernelRunner {
     }
     rank_.accelerator.notify(stream_, ended_, 0);
     co_await ended_.next();
-    taken_ += rank_.processor->now() - from;
+    const Time now = rank_.processor->now();
+    taken_ += now - std::max(from, *until_);
+    *until_ = now;
   }
 
   /// All of them together, from their launch to their end.
   [[nodiscard]] Time taken() const { return taken_; }
+  /// Another runner on this stream has the same `until`. Kernels of a stream run one after the other: time in which a
+  /// runner waits for those of another is the other's alone.
+  void share(Time& until) { until_ = &until; }
 
  private:
   firmware::Rank& rank_;
   std::uint32_t stream_;
   firmware::CompletionQueue& ended_;
   Time taken_;
+  Time own_until_;  ///< when kernels of the stream ended that were the last to be awaited
+  Time* until_ = &own_until_;
 };
 
 }  // namespace weft::collectives

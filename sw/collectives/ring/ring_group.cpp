@@ -2,6 +2,7 @@
 #include "sw/collectives/ring/ring_group.h"
 
 #include <algorithm>
+#include <set>
 
 #include "sw/collectives/followed.h"
 #include "sw/collectives/nodes.h"
@@ -23,6 +24,17 @@ std::vector<std::vector<int>> ring_orders(const std::vector<std::vector<int>>& r
     }
   }
   return orders;
+}
+
+std::vector<std::vector<int>> different_rings(const std::vector<std::vector<int>>& orders, std::size_t most) {
+  std::vector<std::vector<int>> different;
+  std::set<std::vector<int>> known;
+  for (const std::vector<int>& order : orders) {
+    std::vector<int> from_first = order;
+    std::rotate(from_first.begin(), std::min_element(from_first.begin(), from_first.end()), from_first.end());
+    if (different.size() < most && known.insert(std::move(from_first)).second) different.push_back(order);
+  }
+  return different;
 }
 
 RingGroup::RingGroup(const std::vector<Rank*>& ranks, std::vector<std::vector<int>> orders,

@@ -17,6 +17,10 @@ namespace weft::collectives {
 /// and leave nodes by different interfaces.
 [[nodiscard]] std::vector<std::vector<int>> ring_orders(const std::vector<std::vector<int>>& rows, int channels);
 
+/// Of these the first `most` that differ in who follows whom.
+[[nodiscard]] std::vector<std::vector<int>> different_rings(const std::vector<std::vector<int>>& orders,
+                                                            std::size_t most);
+
 /// Rings side by side through the same ranks, the channels, each with its own part of every block.
 class RingGroup final : public Group {
  public:

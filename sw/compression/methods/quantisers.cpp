@@ -69,12 +69,20 @@ Plan quantised_plan(const Quantised& of) {
 // ---- QSGD
 
 struct QsgdConfig {
-  int levels = 127;
+  int levels = 0;
   int bits = 8;
+
+  static constexpr int kMostLevels = 1 << 23;  ///< as many as a float32 tells apart
+  /// That its bits tell apart beside the sign.
+  [[nodiscard]] std::int64_t most() const { return (std::int64_t{1} << (bits - 1)) - 1; }
+  [[nodiscard]] int count() const {
+    return levels > 0 ? levels : static_cast<int>(std::min<std::int64_t>(most(), kMostLevels));
+  }
 
   template <typename Visitor>
   void fields(Visitor&& visit) {
-    visit("levels", levels, "Levels between 0 and the norm of a message", Range{1, 1 << 23});
+    visit("levels", levels, "Levels between 0 and the norm of a message; 0: as many as `bits` tell apart",
+          Range{0, kMostLevels});
     visit("bits", bits, "Bits that a level travels in, with its sign", Range{2, 32});
   }
 };
@@ -93,7 +101,7 @@ class Qsgd final : public Codec {
     BitWriter sent;
     sent.put(static_cast<float>(norm));
     for (const float value : values) {
-      const double level = norm > 0 ? config_.levels * std::abs(static_cast<double>(value)) / norm : 0;
+      const double level = norm > 0 ? config_.count() * std::abs(static_cast<double>(value)) / norm : 0;
       const double down = std::floor(level);
       const auto chosen = static_cast<std::uint64_t>(down + (random_.share() < level - down ? 1 : 0));
       sent.put(value < 0 ? 1 : 0, 1);
@@ -104,7 +112,7 @@ class Qsgd final : public Codec {
 
   void add(std::span<const std::byte> message, std::span<float> values) const override {
     BitReader came(message);
-    const float unit = came.real() / static_cast<float>(config_.levels);
+    const float unit = came.real() / static_cast<float>(config_.count());
     for (float& value : values) {
       const float sign = came.get(1) != 0 ? -1.0F : 1.0F;
       value += sign * unit * static_cast<float>(came.get(config_.bits - 1));
@@ -231,8 +239,10 @@ Compressor qsgd_compressor() {
           .check =
               [](const CompressionConfig& config, const std::string& path) {
                 const auto& own = config.own.of(kQsgd).as<QsgdConfig>();
-                expect(own.levels < (std::int64_t{1} << (own.bits - 1)), path + ".levels",
-                       "fewer levels than " + std::to_string(own.bits - 1) + " bits tell apart", own.levels);
+                expect(own.levels <= own.most(), path + ".levels",
+                       "at most " + std::to_string(own.most()) + ", as many levels as " + path + ".bits of " +
+                           std::to_string(own.bits) + " tell apart beside the sign, or more bits",
+                       own.levels);
               },
           .plan =
               [](const Message& message, const CompressionConfig& config) {

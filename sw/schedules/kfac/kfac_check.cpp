@@ -20,10 +20,11 @@ KfacCheck::KfacCheck(const Kfac& kfac, std::vector<Rank*> ranks)
     : kfac_(kfac), ranks_(std::move(ranks)), times_(ranks_.size()) {
   const compression::CompressionConfig& compression = kfac.config().compression;
   if (!compression.on()) return;
-  throw ConfigError("workload.compression.method",
-                    "expected none with data on, or workload.training on, since a sum of compressed gradients "
-                    "leaves out what stays behind, got " +
-                        std::string(name_of(compression.method)));
+  throw ConfigError(
+      "workload.compression.method",
+      "expected none with --data, or workload.training.on=true, which it needs to compress, since a sum of "
+      "compressed gradients leaves out what stays behind and cannot be compared, got " +
+          std::string(name_of(compression.method)));
 }
 
 Kfac::Arithmetic KfacCheck::arithmetic() {

@@ -172,9 +172,11 @@ KfacConfig checked(KfacConfig config) {
                           std::string(name_of(config.compression.method)));
   }
   if (!config.schedule().may_be_sparse) {
-    throw ConfigError("workload.compression.method", "expected none with " + std::string(name_of(config.algorithm)) +
-                                                         ", which sends no gradients by an AllReduce, got " +
-                                                         config.compression.method.text());
+    throw ConfigError("workload.compression.method",
+                      "expected none with " + std::string(name_of(config.algorithm)) +
+                          ", whose schedule does not say that it sums gradients by AllReduces "
+                          "(may_be_sparse is false), got " +
+                          config.compression.method.text());
   }
   return config;
 }

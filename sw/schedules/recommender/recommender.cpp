@@ -65,7 +65,7 @@ Recommender::Recommender(std::vector<Rank*> ranks, const RecommenderConfig& conf
     : ranks_(std::move(ranks)),
       shape_(config, static_cast<int>(ranks_.size())),
       data_(shape_, seed),
-      compresses_(collectives.compression.on()),
+      compresses_(collectives.compression.on() || collectives.compression.of(compression::Traffic::kGradients).on()),
       exchanges_(std::make_unique<collectives::Communicator>(ranks_, collectives, "exchange of vectors")),
       sums_(std::make_unique<collectives::Communicator>(ranks_, collectives, "sum of gradients")),
       losses_(static_cast<std::size_t>(config.steps)) {
@@ -211,7 +211,8 @@ Task Recommender::run(Member& member) {
     draw(member, "look up, bottom", from);
 
     from = processor.now();
-    co_await exchanges_->all_to_all(member.index, member.vectors_sent, member.vectors_came, shape_.exchange_bytes());
+    co_await exchanges_->all_to_all(member.index, member.vectors_sent, member.vectors_came, shape_.exchange_bytes(),
+                                    vectors());
     member.exchanging = processor.now() - from;
     draw(member, "vectors", from);
 
@@ -223,8 +224,8 @@ Task Recommender::run(Member& member) {
 
     from = processor.now();
     member.asked->increment();
-    co_await exchanges_->all_to_all(member.index, member.gradients_sent, member.gradients_came,
-                                    shape_.exchange_bytes());
+    co_await exchanges_->all_to_all(member.index, member.gradients_sent, member.gradients_came, shape_.exchange_bytes(),
+                                    vectors());
     member.exchanging += processor.now() - from;
     draw(member, "gradients of vectors", from);
 
@@ -292,6 +293,30 @@ double Recommender::progress() const {
 
 std::vector<Time> Recommender::step_ends() const {
   return ends_of_all(members_, [](const auto& member) -> const std::vector<Time>& { return member->step_ends; });
+}
+
+collectives::Carries Recommender::vectors() const {
+  if (shape_.whole()) return {ElementType::kFp32};
+  return {};
+}
+
+std::string Recommender::remark() const {
+  std::string text = exchanges_->remark();
+  if (const std::string more = sums_->remark(); !more.empty() && more != text)
+    text += (text.empty() ? "" : "; ") + more;
+  collectives::CompressedAmount amount;
+  for (const auto& group : {exchanges_.get(), sums_.get()}) amount.add(*group);
+  if (const std::string more = amount.text(ranks_.size()); !more.empty()) text += (text.empty() ? "" : "; ") + more;
+  return text;
+}
+
+std::uint64_t Recommender::exchange_sent() const {
+  if (ranks_.size() == 1) return 0;
+  const std::uint64_t bytes = shape_.exchange_bytes();
+  const collectives::CompressedCollectives* compressed =
+      exchanges_->compressed(dimensions::Operation::kAllToAll, vectors(), bytes);
+  if (compressed == nullptr) return bytes / ranks_.size() * (ranks_.size() - 1);
+  return compressed->sent(0) / (2 * losses_.size());
 }
 
 std::uint64_t Recommender::gradient_bytes() const {

@@ -51,9 +51,13 @@ class Recommender {
   /// Of a rank's message of gradients, as it travels: all of it where nothing is compressed, and of a compressor by
   /// hops the mean over these. 0 with one rank, which sends none.
   [[nodiscard]] std::uint64_t gradient_bytes() const;
-  [[nodiscard]] std::string remark() const { return exchanges_->remark(); }
+  [[nodiscard]] std::string remark() const;
+  /// What a rank sends to others in an AllToAll, as it travels.
+  [[nodiscard]] std::uint64_t exchange_sent() const;
 
  private:
+  /// What an AllToAll carries: numbers, or pairs of index and value, which no compressor takes.
+  [[nodiscard]] collectives::Carries vectors() const;
   struct Member;
   void plan();
   void allocate();

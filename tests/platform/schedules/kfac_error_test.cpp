@@ -142,9 +142,9 @@ TEST(KfacErrors, SparseGradientsThatCannotBeSentAreRefused) {
   KfacConfig config = kfac_workload("dear");
   config.steps = 2;
   config.compression.method = "gamma";
-  EXPECT_EQ(
-      refusal(config),
-      "workload.compression.method: expected none with dear, which sends no gradients by an AllReduce, got gamma");
+  EXPECT_EQ(refusal(config),
+            "workload.compression.method: expected none with dear, whose schedule does not say that it sums "
+            "gradients by AllReduces (may_be_sparse is false), got gamma");
   config.algorithm = "sgd";
   config.compression.ratio = 1.5;
   EXPECT_EQ(refusal(config), "workload.compression.ratio: expected more than 0 and at most 1, got 1.5");
@@ -311,8 +311,9 @@ TEST(KfacData, WhatIsSpoiltIsCountedOnEveryRankInEveryStep) {
     FAIL() << "was accepted";
   } catch (const ConfigError& error) {
     EXPECT_EQ(std::string(error.what()),
-              "workload.compression.method: expected none with data on, or workload.training on, since a sum of "
-              "compressed gradients leaves out what stays behind, got top-k");
+              "workload.compression.method: expected none with --data, or workload.training.on=true, which it needs to "
+              "compress, since a sum of compressed gradients leaves out what stays behind and cannot be compared, got "
+              "top-k");
   }
 }
 
