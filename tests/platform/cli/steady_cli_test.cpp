@@ -46,7 +46,7 @@ TEST_F(SteadyCli, LeavesOutBesideFaultsThatAreTheSameThroughout) {
   for (const char* changing : {"\"rate\":0.5,\"from\":\"1us\"", "\"rate\":0.5,\"until\":\"1ms\"",
                                "\"rate\":0.5,\"every\":\"10us\"", "\"jitter\":\"1us\""}) {
     const Ran ran = weft("run " + faulty(changing));
-    EXPECT_NE(ran.out.find("faults are not the same throughout"), std::string::npos) << ran.out << ran.err;
+    EXPECT_NE(ran.err.find("faults are not the same throughout"), std::string::npos) << ran.out << ran.err;
   }
 }
 
