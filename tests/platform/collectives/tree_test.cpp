@@ -104,8 +104,8 @@ std::vector<CollectiveResult> sum(const MachineConfig& config, const std::vector
   return run_collective(machine, CollectiveOp::kAllReduce, sizes, ElementType::kFp32);
 }
 
-// In a tree over 16 nodes a leaf is four hops from the root. Who has sent it the sum from its buffer waits for a slot to
-// come back; what has flags was sent from a slot.
+// In a tree over 16 nodes a leaf is four hops from the root. Who has sent it the sum from its buffer waits for a slot
+// to come back; what has flags was sent from a slot.
 TEST(Tree, EachHopBetweenNodesTakesTheRelayOfItsProtocol) {
   MachineConfig config = trees_of(16, 1);
   accelerator::Accelerator::Config& array = config.accelerator.array;
