@@ -13,9 +13,9 @@
 
 namespace weft {
 
-/// Times by what they went to, in the order in which each came first. Each end of a wait adds a chain of pieces, so
-/// that they lie one behind the other, and a table of their numbers finds them: a node of memory each, as
-/// std::unordered_map has it, costs a short run as much as half of its critical path.
+/// Times by what they went to, in the order in which each came first. Each end of a wait adds a chain of pieces: they
+/// lie one behind the other, and a table of their numbers finds them, which takes two thirds of the time of a
+/// std::unordered_map, where each has memory of its own.
 class CauseSums {
  public:
   using Sum = std::pair<Why, Time>;
