@@ -298,7 +298,7 @@ void Accelerator::start_kernel(Time now, std::uint32_t stream, std::int64_t core
   kernel.slices = std::clamp<std::int64_t>(length / slice + (length % slice != 0 ? 1 : 0), 1, kMostSlices);
   const Time start = now + Time(command.launch_ps) + stall_.next();
   if (Causes* const causes = dispatcher_.causes(); causes != nullptr) [[unlikely]]
-    causes->set_context(causes->context(command.label != nullptr ? command.label : "kernel", true));
+    causes->set_context(causes->kernel_context(command.label != nullptr ? command.label : "kernel"));
   kernel.computing_from = start;
   kernel.wave_from = start;
   request_slice(kernel, start);

@@ -2,9 +2,10 @@
 #pragma once
 
 #include <algorithm>
+#include <boost/container_hash/hash.hpp>
 #include <cstdint>
-#include <map>
 #include <tuple>
+#include <unordered_map>
 #include <vector>
 
 #include "hw/accelerator/command.h"
@@ -21,16 +22,23 @@ class KernelKinds {
   std::uint32_t number(const Command& kernel) {
     const Key key = {kernel.launch_ps, kernel.compute_ps, kernel.read, kernel.written,
                      kernel.cores,     kernel.blocks,     kernel.tiles};
-    const auto found = numbers_.find(key);
-    if (found != numbers_.end()) {
-      add_label(labels_[found->second], kernel.label);
-      return found->second;
+    // Steps repeat: what comes is mostly what came the last time.
+    std::uint32_t& next = latest_ == kMost ? first_ : known_[latest_].next;
+    if (next != kMost && known_[next].key == key && known_[next].label == kernel.label) return latest_ = next;
+    const auto [found, is_new] = numbers_.try_emplace(key, static_cast<std::uint32_t>(all_.size()));
+    if (is_new && all_.size() == kMost) {
+      numbers_.erase(found);
+      return kMost;
     }
-    if (all_.size() == kMost) return kMost;
-    numbers_.emplace(key, static_cast<std::uint32_t>(all_.size()));
-    all_.push_back(kernel);
-    labels_.push_back({kernel.label});
-    return static_cast<std::uint32_t>(all_.size() - 1);
+    next = latest_ = found->second;
+    if (is_new) {
+      all_.push_back(kernel);
+      labels_.emplace_back();
+      known_.push_back({key, kMost, nullptr});
+    }
+    add_label(labels_[latest_], kernel.label);
+    known_[latest_].label = kernel.label;
+    return latest_;
   }
   /// A kernel of each, by number.
   [[nodiscard]] const std::vector<Command>& all() const { return all_; }
@@ -48,7 +56,17 @@ class KernelKinds {
 
   using Key =
       std::tuple<std::int64_t, std::int64_t, std::uint64_t, std::uint64_t, std::uint32_t, std::uint32_t, std::uint32_t>;
-  std::map<Key, std::uint32_t> numbers_;
+  /// What a look at a kind needs, in a cache line.
+  struct alignas(64) Known {
+    Key key;
+    std::uint32_t next = kMost;  ///< the kind that came after it the last time
+    const char* label = nullptr;
+  };
+
+  std::unordered_map<Key, std::uint32_t, boost::hash<Key>> numbers_;
+  std::vector<Known> known_;  ///< by number
+  std::uint32_t first_ = kMost;
+  std::uint32_t latest_ = kMost;
   std::vector<Command> all_;
   std::vector<std::vector<const char*>> labels_;
 };

@@ -41,10 +41,10 @@ const std::string& Causes::place_name(Place place) const {
   return is_link(place) ? links_[place - kFirstLink] : targets_[place];
 }
 
-std::uint32_t Causes::context(const std::string& name, bool is_kernel) {
-  const auto number = static_cast<std::uint32_t>(contexts_.size() << 1) | (is_kernel ? kOfKernel : 0);
-  const auto [at, is_new] = numbers_[is_kernel ? 1 : 0].try_emplace(name, number);
-  if (is_new) contexts_.push_back({name, is_kernel});
+std::uint32_t Causes::context(const std::string& name, std::uint32_t of_kernel) {
+  const auto number = static_cast<std::uint32_t>(contexts_.size() << 1) | of_kernel;
+  const auto [at, is_new] = numbers_[of_kernel].try_emplace(name, number);
+  if (is_new) contexts_.push_back({name, of_kernel != 0});
   return at->second;
 }
 

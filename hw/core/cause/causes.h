@@ -47,8 +47,13 @@ class Causes {
   [[nodiscard]] const std::string& place_name(Place place) const;
   /// Whether it is a link: no target.
   [[nodiscard]] static bool is_link(Place place) { return place >= kFirstLink; }
-  /// A number for what somebody is about: a kernel, or what a firmware thread is for.
-  [[nodiscard]] std::uint32_t context(const std::string& name, bool is_kernel = false);
+  /// A number for what somebody is about: what a firmware thread is for, or a kernel, whose name stays where it is.
+  [[nodiscard]] std::uint32_t context(const std::string& name) { return context(name, 0); }
+  [[nodiscard]] std::uint32_t kernel_context(const char* name) {
+    const auto [at, is_new] = kernels_.try_emplace(name);
+    if (is_new) at->second = context(name, kOfKernel);
+    return at->second;
+  }
   struct Context {
     std::string name;  ///< empty: none
     bool is_kernel = false;
@@ -159,6 +164,7 @@ class Causes {
   };
   static_assert(sizeof(Node) == 20);
 
+  std::uint32_t context(const std::string& name, std::uint32_t of_kernel);
   static std::uint32_t what(CauseKind kind, Place place) {
     return static_cast<std::uint32_t>(kind) << kPlaceBits | place;
   }
@@ -214,6 +220,7 @@ class Causes {
   std::vector<std::int64_t> flights_;  ///< of links
   std::vector<Context> contexts_;
   std::array<std::unordered_map<std::string, std::uint32_t>, 2> numbers_;  ///< of threads' and of kernels'
+  std::unordered_map<const char*, std::uint32_t> kernels_;                 ///< of names that have been looked up
 };
 
 }  // namespace weft

@@ -246,7 +246,8 @@ Task Kfac::run(Member& member) {
 }
 
 void Kfac::attribute_wait(Member& member, KfacTraffic traffic, Time from, Time to) {
-  // What was on its way meanwhile is what was waited for, be it ahead of it in the queue.
+  // What was on its way meanwhile is what was waited for, be it ahead of it in the queue. Later waits begin later.
+  member.transfers.remove_if([&](const Member::Transfer& transfer) { return transfer.to <= from; });
   Time rest = to - from;
   for (const Member::Transfer& transfer : member.transfers) {
     if ((transfer.traffic == KfacTraffic::kInverses) != (traffic == KfacTraffic::kInverses)) continue;

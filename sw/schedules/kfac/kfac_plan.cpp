@@ -60,9 +60,20 @@ std::vector<PlannedKernel> KfacPlan::planned(const std::vector<kfac::LayerKernel
   list.reserve(kernels.size());
   for (const kfac::LayerKernel& kernel : kernels) {
     const std::string& label = *labels_.insert(std::string(kernel.name) + " " + of).first;
-    list.push_back({label.c_str(), kfac::kernel_work(compute_, kernel)});
+    list.push_back({label.c_str(), work_of(kernel)});
   }
   return list;
+}
+
+accelerator::KernelWork KfacPlan::work_of(const kfac::LayerKernel& kernel) const {
+  const auto once = [&](const auto& shape) {
+    const auto [at, is_new] = inverted_.try_emplace({kernel.shape.index(), shape.batch, shape.n, shape.type});
+    if (is_new) at->second = accelerator::kernel_work(compute_, shape);
+    return at->second;
+  };
+  if (const auto* inverse = std::get_if<accelerator::Inverse>(&kernel.shape)) return once(*inverse);
+  if (const auto* eigen = std::get_if<accelerator::SymmetricEigen>(&kernel.shape)) return once(*eigen);
+  return kfac::kernel_work(compute_, kernel);
 }
 
 std::vector<PlannedKernel> KfacPlan::inverse(std::int64_t side) const {

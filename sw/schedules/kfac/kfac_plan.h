@@ -5,10 +5,12 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -203,6 +205,8 @@ class KfacPlan {
   /// Labelled by what they are and `of` what.
   [[nodiscard]] std::vector<PlannedKernel> planned(const std::vector<kfac::LayerKernel>& kernels,
                                                    const std::string& of) const;
+  /// An inverse is hundreds of products, and many factors have the same side: of each side it is worked out once.
+  [[nodiscard]] accelerator::KernelWork work_of(const kfac::LayerKernel& kernel) const;
 
   models::Network network_;
   KfacConfig config_;
@@ -217,6 +221,9 @@ class KfacPlan {
   std::vector<std::int64_t> sides_;  ///< by factor
   kfac::Types types_;
   mutable std::unordered_set<std::string> labels_;  ///< which kernels refer to
+  /// Of inverses and eigendecompositions, by kind of shape, batch, side and type.
+  mutable std::map<std::tuple<std::size_t, std::int64_t, std::int64_t, accelerator::DataType>, accelerator::KernelWork>
+      inverted_;
 };
 
 /// "conv1.A"

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <random>
@@ -87,8 +88,8 @@ TEST(Causes, PacketsAreInFlightAndThenComeByteByByte) {
 TEST(Causes, KeepAFewPiecesOfAKernelOfManySlices) {
   Causes causes;
   causes.begin_run({"accelerator"});
-  const std::uint32_t product = causes.context("product", true);
-  const std::uint32_t sum = causes.context("sum", true);
+  const std::uint32_t product = causes.kernel_context("product");
+  const std::uint32_t sum = causes.kernel_context("sum");
   std::uint32_t event = causes.posted(0);
   std::uint32_t other = causes.posted(10);
   for (std::int64_t slice = 0; slice < 1000; ++slice) {
@@ -128,6 +129,7 @@ TEST(Causes, AreThoseOfATreeThatIsKeptWhole) {
   };
   constexpr std::size_t kNone = SIZE_MAX;
   constexpr std::size_t kEvents = 400'000;
+  constexpr std::array kNames = {"gather", "scatter", "product", "sum"};
   Causes causes;
   causes.begin_run({"a", "b", "c"});
   std::mt19937 random(5);
@@ -137,7 +139,8 @@ TEST(Causes, AreThoseOfATreeThatIsKeptWhole) {
     const std::int64_t when = now + random() % 1000;
     const auto target = static_cast<std::uint32_t>(random() % 3);
     const auto kind = static_cast<CauseKind>(random() % kCauseKinds);
-    const std::uint32_t context = causes.context("context " + std::to_string(random() % 4), random() % 2 == 0);
+    const char* const name = kNames[random() % kNames.size()];
+    const std::uint32_t context = random() % 2 == 0 ? causes.kernel_context(name) : causes.context(name);
     const std::int64_t until = now + static_cast<std::int64_t>(random() % 1200);
     causes.set_context(context);
     causes.mark(CauseKind::kCopy, Time(until), target);
