@@ -218,6 +218,7 @@ int run_machine(const RunOptions& options, Platform& platform) {
                advice_text(advice(why, configured["values"]), 4) + "weft why " + out.string() + " tells more\n";
   }
   std::string told;
+  std::string of_steps;
   std::string remarks_on_links;
   std::optional<KernelTimes> kernels;
   if (!interrupted) {
@@ -226,7 +227,11 @@ int run_machine(const RunOptions& options, Platform& platform) {
     remarks_on_links = link_remarks(machine);
     // From here on the machine's counters and its time are of what comes after the run.
     if (!waves) kernels = measure_kernels_alone(machine, since);
-    told += to_text(kernels);
+    // Other lines are of one step, or of the mean.
+    if (const std::size_t steps = job.step_ends().size(); steps > 1) {
+      of_steps = fmt::format("in {} {}", steps, job.steps_called());
+    }
+    told += to_text(kernels, run.left_out() > Time() ? "in what was simulated" : of_steps);
   }
   summary["kernels"] = to_json(kernels);
   write_file(folder / "summary.json", summary);
@@ -242,7 +247,7 @@ int run_machine(const RunOptions& options, Platform& platform) {
   if (options.json) {
     print_json(summary);
   } else {
-    print(fmt::format("{}: {}\n\n{}\n{}", platform.name(), job.title(), told, energy_text(run.energy())));
+    print(fmt::format("{}: {}\n\n{}\n{}", platform.name(), job.title(), told, energy_text(run.energy(), of_steps)));
     if (run.prepared() != nullptr) print(prepared_text(*run.prepared()));
     if (!remarks_on_links.empty()) print("\n" + remarks_on_links);
     if (const std::string text = run.idle()->text(); !text.empty()) print("\n" + text + "\n");

@@ -95,20 +95,37 @@ std::int64_t simulate(const std::string& config, const ordered_json& of, const s
   return why["until_ps"].get<std::int64_t>() - why["from_ps"].get<std::int64_t>();
 }
 
+/// Makes a change of what no kernel of the run follows one that changes nothing, and says which those are:
+/// "compute=x2". Empty if there are none.
+std::string drop_ignored(std::vector<ResourceChange>& changes, const ordered_json& values,
+                         const ordered_json& followed) {
+  std::string dropped;
+  for (ResourceChange& change : changes) {
+    if (settings_of(change, values).empty() || !settings_of(change, followed).empty()) continue;
+    dropped += (dropped.empty() ? "" : ", ") + to_text(change);
+    change.factor = 1;
+  }
+  return dropped;
+}
+
 double percent(std::int64_t ps, std::int64_t of) {
   return of == 0 ? 0 : 100.0 * static_cast<double>(ps - of) / static_cast<double>(of);
 }
 
 ordered_json what_if(const WhyOptions& options, const RunResults& run) {
   const ordered_json values = run.values();
+  const ordered_json followed_values = followed(run.why, values);
   const WhatIf path(run.why);
   ordered_json list = ordered_json::array();
   for (const std::string& text : options.what_if) {
     const std::vector<ResourceChange> changes = read_changes(text, values);
-    const Foretold told = path.foretell(changes);
+    std::vector<ResourceChange> with_effect = changes;
+    const std::string ignored = drop_ignored(with_effect, values, followed_values);
+    const Foretold told = path.foretell(with_effect);
     ordered_json row = {{"what_if", text},         {"before_ps", told.before_ps}, {"estimate_ps", told.ps()},
                         {"path_ps", told.path_ps}, {"other_ps", told.other_ps},   {"other", told.other},
                         {"loose", told.is_loose}};
+    if (!ignored.empty()) row["kernels_ignore"] = ignored;
     const std::string none_makes = options.verify ? not_simulated(changes, values) : "";
     if (!none_makes.empty()) row["not_simulated"] = none_makes;
     if (options.verify && none_makes.empty()) {
@@ -163,6 +180,13 @@ std::string to_text(const ordered_json& rows) {
   std::string text = in_columns(lines);
   for (const ordered_json& row : rows) {
     text += less_than_asked(row);
+    if (row.contains("kernels_ignore")) {
+      text += wrapped(row["kernels_ignore"].get<std::string>() +
+                          ": no kernel of this run follows that. Their times are given by the workload, or bound by "
+                          "something else.",
+                      0) +
+              "\n";
+    }
     if (row.contains("not_simulated"))
       text += wrapped("Not simulated: " + row["not_simulated"].get<std::string>() + ".", 0) + "\n";
   }

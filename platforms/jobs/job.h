@@ -64,6 +64,8 @@ class Job {
   // After the run:
   /// When each training step ended on its last rank; none where there are no steps.
   [[nodiscard]] virtual std::vector<Time> step_ends() const { return {}; }
+  /// What people call them.
+  [[nodiscard]] virtual std::string steps_called() const { return "steps"; }
   /// See MachineUse.
   [[nodiscard]] virtual std::function<std::uint64_t(const accelerator::ComputeConfig&)> kernels_on() const {
     return {};

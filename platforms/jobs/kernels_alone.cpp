@@ -73,7 +73,7 @@ nlohmann::ordered_json to_json(const std::optional<KernelTimes>& times) {
           {"longer_us", to_us(times->taken - times->alone)}};
 }
 
-std::string to_text(const std::optional<KernelTimes>& times) {
+std::string to_text(const std::optional<KernelTimes>& times, const std::string& of) {
   if (!times) return "";
   constexpr double kShown = 0.0005;
   const Time longer = times->taken - times->alone;
@@ -81,7 +81,8 @@ std::string to_text(const std::optional<KernelTimes>& times) {
   const std::string why = share < kShown ? "as long as they take alone"
                                          : fmt::format("of it {}, {:.1f} %, because of what runs beside them",
                                                        short_time(longer), share * 100);
-  return fmt::format("kernels                 {:>10}  {}\n", short_time(times->taken), why);
+  return fmt::format("kernels                 {:>10}  {}{}{}\n", short_time(times->taken), of, of.empty() ? "" : ", ",
+                     why);
 }
 
 }  // namespace weft::platforms

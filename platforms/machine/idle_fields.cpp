@@ -184,21 +184,24 @@ void add_followed(IdleCollector& idle, const MachineConfig& config, const Machin
   }
   // Staging that nobody uses still moves what lies behind it, which some memories tell apart.
   if (memory::model_of(config.accelerator.hbm).uniform) {
-    // Rings of compressed blocks are as many as cross nodes by different interfaces.
     const bool crosses = config.accelerators > config.per_node && config.per_node > 1;
-    if (!crosses || !has_compressed_rings(config.collectives.compression, use)) {
-      add(Followed::kRings, {"collectives.channels"}, "no ring or tree carried anything in this run");
+    const bool compressed = has_compressed_rings(config.collectives.compression, use);
+    const char* const none = compressed ? "rings of compressed blocks alone carried something"
+                                        : "no ring or tree carried anything in this run";
+    if (!crosses || !compressed) {
+      add(Followed::kRings, {"collectives.channels"},
+          compressed ? "compressed blocks go round one ring, within a node or between nodes of one accelerator" : none);
     }
     add(Followed::kRings,
         {"collectives.chunk", "collectives.slots", "collectives.queue_pairs", "accelerator.relay",
          "accelerator.word_relay", "accelerator.line_relay", "accelerator.line_latency"},
-        "no ring or tree carried anything in this run");
+        none);
     add(Followed::kChunk, {"collectives.chunk"},
         "all that rings of this run carried has flags, and chunks of a length of their own");
     add(Followed::kSlots, {"collectives.slice"}, "no ring without flags carried anything in this run");
     // What nccl may take depends on it.
     if (config.collectives.algorithm != NcclConfig::kAlgorithm) {
-      add(Followed::kRings, {"collectives.protocol"}, "no ring or tree carried anything in this run");
+      add(Followed::kRings, {"collectives.protocol"}, none);
     }
   }
   // By the rate of all channels' interfaces nccl chooses across nodes.

@@ -81,11 +81,11 @@ std::string joules_text(double joules) {
   return with_prefix(joules, "J");
 }
 
-std::string energy_text(const EnergyAccount& account) {
+std::string energy_text(const EnergyAccount& account, const std::string& of) {
   const double total = account.total();
   std::string text =
-      fmt::format("energy                  {:>10}  {} on average, {} for each accelerator\n", with_prefix(total, "J"),
-                  with_prefix(power_of(total, account.span), "W"),
+      fmt::format("energy                  {:>10}  {}{}{} on average, {} for each accelerator\n",
+                  with_prefix(total, "J"), of, of.empty() ? "" : ", ", with_prefix(power_of(total, account.span), "W"),
                   with_prefix(power_of(total / static_cast<double>(account.accelerators.size()), account.span), "W"));
   for (const auto& [name, energy] : kinds_of(account)) {
     text += fmt::format("  {:<22}{:>10}  {:5.1f} %\n", name, with_prefix(energy, "J"),

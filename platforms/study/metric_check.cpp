@@ -26,9 +26,10 @@ const Names kRows = {"weft",      "platform", "workload",       "op",     "type"
                      "events",    "hops",     "rows",           "digest", "simulated_us"};
 const Names kRow = {"bytes",       "time_us", "algbw", "busbw",     "host_busy_us", "wrong",  "algorithm",
                     "dpa_busy_us", "busy",    "binds", "multicast", "phases",       "traffic"};
-const Names kRun = {"weft",         "platform", "description", "file",      "workload", "accelerators",
-                    "simulated_us", "wrong",    "links",       "memory",    "counters", "roofline",
-                    "energy",       "prepared", "remarks",     "simulator", "warnings", "without_effect"};
+const Names kRun = {"weft",         "platform",     "description",    "file",      "workload",
+                    "accelerators", "simulated_us", "wrong",          "links",     "memory",
+                    "counters",     "roofline",     "energy",         "prepared",  "remarks",
+                    "simulator",    "warnings",     "without_effect", "compressed"};
 const Names kSpeed = {"step_time_us",
                       "steps_us",
                       "steps_shown",

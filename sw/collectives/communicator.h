@@ -21,6 +21,7 @@
 
 namespace weft::collectives {
 
+struct CompressedAmount;
 class CompressedCollectives;
 
 /// What a message has: as far as it is known, which decides whether it can travel compressed.

@@ -118,6 +118,12 @@ void Processor::write(std::size_t device, std::uint64_t offset, const void* data
 void Processor::write_later(std::size_t device, std::uint64_t offset, const nic::WorkRequest& request, Time delay,
                             bool charged) {
   if (charged) charge(config_.post_cycles);
+  if (Causes* const causes = dispatcher_.causes(); causes != nullptr) [[unlikely]] {
+    // A faster clock does not shorten the delay.
+    causes->forget_marks();
+    causes->mark(CauseKind::kFirmware, now(), Dispatcher::place_of(*this));
+    causes->mark(CauseKind::kSoftware, now() + delay, Dispatcher::place_of(*this));
+  }
   const std::uint32_t slot = handed_.take();
   handed_[slot] = {device, offset, request};
   dispatcher_.post(now() + delay, *this, kHanded, slot);

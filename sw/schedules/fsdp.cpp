@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "sw/collectives/compressed/collectives.h"
 #include "sw/schedules/fsdp_check.h"
 #include "sw/schedules/fsdp_member.h"
 #include "sw/schedules/fsdp_work.h"
@@ -148,11 +147,6 @@ std::vector<std::string> Fsdp::remarks() const {
     // What one group of a kind says, all do.
     if (!groups->empty() && !groups->front()->remark().empty()) lines.push_back(groups->front()->remark());
   }
-  collectives::CompressedAmount amount;
-  for (const Groups* groups : {&gather_groups_, &scatter_groups_, &copy_groups_}) {
-    for (const auto& group : *groups) amount.add(*group);
-  }
-  if (std::string text = amount.text(members_.size()); !text.empty()) lines.push_back(std::move(text));
   return lines;
 }
 

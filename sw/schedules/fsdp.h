@@ -88,6 +88,8 @@ class Fsdp {
   [[nodiscard]] FsdpResult result() const;
   /// What its communicators do otherwise than configured, a line each.
   [[nodiscard]] std::vector<std::string> remarks() const;
+  /// After the run.
+  [[nodiscard]] collectives::CompressedAmount compressed() const;
 
   [[nodiscard]] const FsdpPlan& plan() const { return plan_; }
   /// Share of the steps' work (work_of_stages()) that is simulated or left out.

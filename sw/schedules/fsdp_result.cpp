@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "sw/collectives/compressed/collectives.h"
 #include "sw/schedules/fsdp_member.h"
 #include "sw/schedules/fsdp_work.h"
 #include "sw/schedules/step_ends.h"
@@ -42,6 +43,14 @@ std::vector<Time> Fsdp::finished() const {
     previous = end;
   }
   return steps;
+}
+
+collectives::CompressedAmount Fsdp::compressed() const {
+  collectives::CompressedAmount amount;
+  for (const Groups* groups : {&gather_groups_, &scatter_groups_, &copy_groups_}) {
+    for (const auto& group : *groups) amount.add(*group);
+  }
+  return amount;
 }
 
 StepSpan Fsdp::shown() const {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -18,9 +19,15 @@ using nlohmann::ordered_json;
 using schedules::EdgeConfig;
 using schedules::EdgeResult;
 
-Time mean_of(const std::vector<Time>& times) {
-  if (times.empty()) return {};
-  return Time(std::accumulate(times.begin(), times.end(), Time()).count() / static_cast<std::int64_t>(times.size()));
+double mean_of(const std::vector<double>& seconds) {
+  if (seconds.empty()) return 0;
+  return std::accumulate(seconds.begin(), seconds.end(), 0.0) / static_cast<double>(seconds.size());
+}
+
+/// Of equal parts it may be more than a Time holds.
+std::string seconds_text(double seconds) {
+  constexpr double kMost = 9e6;
+  return seconds < kMost ? short_time(Time(std::llround(seconds * 1e12))) : fmt::format("{:.4g} s", seconds);
 }
 
 class EdgeJob final : public Job {
@@ -41,6 +48,7 @@ class EdgeJob final : public Job {
   }
   [[nodiscard]] double progress() const override { return learning_->progress(); }
   [[nodiscard]] std::vector<Time> step_ends() const override { return learning_->ends(); }
+  [[nodiscard]] std::string steps_called() const override { return "rounds"; }
   [[nodiscard]] std::string title() const override {
     return fmt::format("{} parameters in blocks on {} workers, {} rounds", config_.parameters, share_->size() - 1,
                        config_.rounds);
@@ -55,8 +63,8 @@ class EdgeJob final : public Job {
       blocks.push_back({{"parameters", share.parameters}, {"bandwidth_hz", share.bandwidth_hz}});
     }
     return {{"round_us", to_us(round_of(result))},
-            {"planned_us", to_us(mean_of(result.planned))},
-            {"equal_us", to_us(mean_of(result.equal))},
+            {"planned_us", 1e6 * mean_of(result.planned)},
+            {"equal_us", 1e6 * mean_of(result.equal)},
             {"saved_percent", saved(result)},
             {"round_ends_us", to_us(result.ends)},
             {"last_round", blocks},
@@ -70,9 +78,12 @@ class EdgeJob final : public Job {
       text += fmt::format("{:<24}{}\n", what, value);
     };
     row("round, mean", fmt::format("{:>10}", short_time(round_of(result))));
-    row("  as planned", fmt::format("{:>10}", short_time(mean_of(result.planned))));
-    row("  of equal parts", fmt::format("{:>10}", short_time(mean_of(result.equal))));
-    row("less than equal parts", fmt::format("{:>8.1f} %", saved(result)));
+    row("  as planned", fmt::format("{:>10}", seconds_text(mean_of(result.planned))));
+    row("  of equal parts", fmt::format("{:>10}", seconds_text(mean_of(result.equal))));
+    // Where nothing is gained the fabric's own time makes it a little less than nothing.
+    constexpr double kShown = 0.05;
+    const double less = saved(result);
+    row("less than equal parts", fmt::format("{:>8.1f} %", std::abs(less) < kShown ? 0 : less));
     if (result.wrong >= 0) row("wrong elements", fmt::format("{:>10}", result.wrong));
     return text;
   }
@@ -84,9 +95,9 @@ class EdgeJob final : public Job {
     return Time(result.ends.back().count() / static_cast<std::int64_t>(result.ends.size()));
   }
   [[nodiscard]] double saved(const EdgeResult& result) const {
-    const Time equal = mean_of(result.equal);
-    if (equal == Time() || config_.allocation == schedules::EdgeAllocation::kEqual) return 0;
-    return 100 * (1 - to_seconds(round_of(result)) / to_seconds(equal));
+    const double equal = mean_of(result.equal);
+    if (equal == 0 || config_.allocation == schedules::EdgeAllocation::kEqual) return 0;
+    return 100 * (1 - to_seconds(round_of(result)) / equal);
   }
 
   EdgeConfig config_;

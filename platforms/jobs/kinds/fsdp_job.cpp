@@ -12,6 +12,7 @@
 #include "platforms/jobs/job_kind.h"
 #include "platforms/jobs/kernel_digest.h"
 #include "platforms/jobs/own_model.h"
+#include "platforms/jobs/sent_compressed.h"
 #include "platforms/jobs/steps_shown.h"
 #include "platforms/results/collective_table.h"
 #include "platforms/results/format.h"
@@ -130,8 +131,9 @@ class FsdpJob final : public Job {
   [[nodiscard]] std::vector<IdleFields> idle() const override;
   [[nodiscard]] std::vector<Time> step_ends() const override { return fsdp_->step_ends(); }
   [[nodiscard]] std::string title() const override {
-    return fmt::format("{} on {} accelerators, step {} of {}", fsdp_->plan().model.name, share_->size(),
-                       fsdp_->result().steps.size(), config_.steps);
+    // Where steps repeat after some, the line of the step's time says whether it is of so many.
+    return fmt::format("{} on {} accelerators, {}", fsdp_->plan().model.name, share_->size(),
+                       steps_text(fsdp_->result().shown, config_.steps, 1));
   }
   [[nodiscard]] ordered_json workload() const override {
     return {{"kind", "fsdp"}, {"model", fsdp_->plan().model.name}};
@@ -140,6 +142,7 @@ class FsdpJob final : public Job {
     const FsdpResult result = fsdp_->result();
     ordered_json json = to_json(result, speed_of(result, share_->config()));
     json["steady"] = steady_json(result.left_out, share_->config().steady);
+    json["compressed"] = compressed_json(fsdp_->compressed(), share_->size());
     json["remarks"] = fsdp_->remarks();
     return json;
   }
@@ -147,6 +150,7 @@ class FsdpJob final : public Job {
   [[nodiscard]] std::string text() const override {
     const FsdpResult result = fsdp_->result();
     std::string text = to_text(result, speed_of(result, share_->config()), fsdp_->plan().period);
+    text += compressed_text(fsdp_->compressed(), share_->size());
     const schedules::SteadyConfig& steady = share_->config().steady;
     if (steady.is_on() && simulates_all().empty()) text += steady_text(result.left_out, steady);
     for (const std::string& remark : fsdp_->remarks()) text += "\n" + remark + "\n";

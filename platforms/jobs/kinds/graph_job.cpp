@@ -16,6 +16,7 @@
 #include "platforms/jobs/graph/transformer_workload.h"
 #include "platforms/jobs/job_kind.h"
 #include "platforms/jobs/kernel_digest.h"
+#include "platforms/jobs/sent_compressed.h"
 #include "platforms/results/collective_table.h"
 #include "platforms/results/format.h"
 #include "platforms/results/left_out_pieces.h"
@@ -174,6 +175,7 @@ class GraphJob final : public Job {
                          {"breakdown_us", {{"compute", to_us(busy())}, {"not_computing", to_us(*last - busy())}}},
                          {"collectives_of_rank_0", collective_table(result.of_first)},
                          {"wrong", nullptr}};
+    json["compressed"] = compressed_json(engine_->compressed(), share_->size());
     json["steady"] = steady_json(result.left_out, share_->config().steady);
     if (share_->machine().has_remote_memory()) json["memory_transfers"] = result.transfers;
     if (step_) {
@@ -231,6 +233,7 @@ class GraphJob final : public Job {
         row("nodes of a token", fmt::format("{:>12.2f}  the mean over tokens", step_->config.nodes_of_token()));
       }
     }
+    text += compressed_text(engine_->compressed(), share_->size());
     if (result.wrong >= 0) row("wrong elements", number(result.wrong));
     const schedules::SteadyConfig& steady = share_->config().steady;
     if (steady.is_on() && simulates_all().empty()) text += steady_text(result.left_out, steady);

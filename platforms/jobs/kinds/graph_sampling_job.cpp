@@ -8,6 +8,7 @@
 
 #include "platforms/jobs/job_kind.h"
 #include "platforms/jobs/kernel_digest.h"
+#include "platforms/jobs/sent_compressed.h"
 #include "platforms/results/collective_table.h"
 #include "platforms/results/format.h"
 #include "platforms/results/summary.h"
@@ -45,6 +46,7 @@ class GraphSamplingJob final : public Job {
   }
   [[nodiscard]] std::vector<IdleFields> idle() const override;
   [[nodiscard]] std::vector<Time> step_ends() const override { return sampling_->step_ends(); }
+  [[nodiscard]] std::string steps_called() const override { return "batches"; }
   [[nodiscard]] std::string title() const override {
     return fmt::format("GraphSAGE on {} accelerators, {} batches of {}", share_->size(), sampling_->batches(),
                        config_.batch);
@@ -108,6 +110,7 @@ ordered_json GraphSamplingJob::summary() const {
           {"accelerator_memory_bytes", memory_json()},
           {"pinned_bytes", result.pinned_bytes},
           {"wrong", result.wrong < 0 ? ordered_json(nullptr) : ordered_json(result.wrong)},
+          {"compressed", compressed_json(sampling_->compressed(), share_->size())},
           {"collectives_of_rank_0", collective_table(result.of_first)}};
 }
 
@@ -138,6 +141,7 @@ std::string GraphSamplingJob::text() const {
   row("            copy",
       fmt::format("{:>10}  {}", short_time(result.copy), short_bytes(static_cast<double>(result.copied_bytes))));
   row("nodes of a batch", fmt::format("{:>10}", sampling_->hops().back().sources));
+  text += compressed_text(sampling_->compressed(), share_->size());
   if (result.wrong >= 0) row("wrong elements", fmt::format("{:>10}", result.wrong));
   if (const std::string remark = sampling_->remark(); !remark.empty()) text += "\n" + remark + "\n";
   return text;

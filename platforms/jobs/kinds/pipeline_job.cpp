@@ -11,6 +11,7 @@
 #include "platforms/jobs/job_kind.h"
 #include "platforms/jobs/kernel_digest.h"
 #include "platforms/jobs/own_model.h"
+#include "platforms/jobs/steps_shown.h"
 #include "platforms/machine/round_trip.h"
 #include "platforms/results/format.h"
 #include "platforms/results/summary.h"
@@ -99,8 +100,9 @@ class PipelineJob final : public Job {
   }
   [[nodiscard]] std::vector<IdleFields> idle() const override;
   [[nodiscard]] std::string title() const override {
-    return fmt::format("{} in {} stages on {} accelerators, {} samples in {} microbatches", pipeline_->model().name,
-                       plan().stages.size(), share_->size(), config_.batch, config_.microbatches);
+    return fmt::format("{} in {} stages on {} accelerators, {} samples in {} microbatches, {}", pipeline_->model().name,
+                       plan().stages.size(), share_->size(), config_.batch, config_.microbatches,
+                       steps_text({config_.steps - 1, 1}, config_.steps, 1));
   }
   [[nodiscard]] ordered_json workload() const override {
     return {{"kind", "pipeline"}, {"model", pipeline_->model().name}, {"stages", plan().stages.size()}};

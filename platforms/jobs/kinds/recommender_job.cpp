@@ -7,6 +7,8 @@
 
 #include "platforms/jobs/job_kind.h"
 #include "platforms/jobs/kernel_digest.h"
+#include "platforms/jobs/sent_compressed.h"
+#include "platforms/jobs/steps_shown.h"
 #include "platforms/results/format.h"
 #include "sw/schedules/recommender/recommender.h"
 
@@ -49,8 +51,9 @@ class RecommenderJob final : public Job {
     return {recommender_->remark()};
   }
   [[nodiscard]] std::string title() const override {
-    return fmt::format("{} tables and perceptrons of {} parameters on {} accelerators, {} samples each", config_.tables,
-                       recommender_->shape().parameters, share_->size(), config_.batch);
+    return fmt::format("{} tables and perceptrons of {} parameters on {} accelerators, {} samples each, {}",
+                       config_.tables, recommender_->shape().parameters, share_->size(), config_.batch,
+                       steps_text({config_.steps - 1, 1}, config_.steps, 1));
   }
   [[nodiscard]] ordered_json workload() const override {
     return {{"kind", "recommender"}, {"tables", config_.tables}, {"width", config_.width}};
@@ -64,7 +67,8 @@ class RecommenderJob final : public Job {
         {"breakdown_us", {{"exchanges", to_us(result.exchanging)}, {"gradients", to_us(result.waiting_gradients)}}},
         {"exchange_bytes", exchange_bytes()},
         {"exchange_sent_bytes", recommender_->exchange_sent()},
-        {"gradient_bytes", recommender_->gradient_bytes()}};
+        {"gradient_bytes", recommender_->gradient_bytes()},
+        {"compressed", compressed_json(recommender_->compressed(), share_->size())}};
     const bool real = result.wrong >= 0;
     json["losses"] = real ? ordered_json(result.losses) : ordered_json(nullptr);
     json["wrong"] = real ? ordered_json(result.wrong) : ordered_json(nullptr);
@@ -81,10 +85,11 @@ class RecommenderJob final : public Job {
     row("step time", short_time(result.step_time));
     row("  AllToAlls", short_time(result.exchanging));
     row("  wait for gradients", short_time(result.waiting_gradients));
-    row("samples/s", fmt::format("{:.4g}", samples() / to_seconds(result.step_time)));
+    row("samples/s", fmt::format("{:.0f}", samples() / to_seconds(result.step_time)));
     row("AllToAll of a rank", short_bytes(static_cast<double>(exchange_bytes())));
     row("  sent to others", short_bytes(static_cast<double>(recommender_->exchange_sent())));
     row("gradients of a rank", short_bytes(static_cast<double>(recommender_->gradient_bytes())));
+    text += compressed_text(recommender_->compressed(), share_->size());
     if (result.wrong < 0) return text;
     row("loss before step 1", fmt::format("{:.4g}", result.losses.front()));
     row(fmt::format("  before step {}", result.losses.size()), fmt::format("{:.4g}", result.losses.back()));

@@ -369,7 +369,15 @@ Foretold WhatIf::foretell(const std::vector<ResourceChange>& changes) const {
     result.other_ps = computed_ps_;
     result.other = "kernels of an accelerator";
   }
-  result.is_loose = is_partial || (gains && lifts_cap) ||
+  // What an interface's bytes gain ends at its link's rate. What its latencies gain does not, and the path does not
+  // tell them apart.
+  const bool has_latencies = any([&](const ResourceChange& it) {
+    const bool is_interface = it.resource == &resource_called("nic") || it.resource == &resource_called("port");
+    const auto ps = path_.ps.find(it.resource);
+    return is_interface && ps != path_.ps.end() && ps->second > before * kNear &&
+           let_through(*it.resource, 1, factors) < factors.at(it.resource);
+  });
+  result.is_loose = is_partial || has_latencies || (gains && lifts_cap) ||
                     (computes_faster && (path_.at_cap_ps > 0 || (has_power_cap_ && gains))) ||
                     (gains && (widens_node || has_rival || is_much || computes_on));
   return result;

@@ -59,7 +59,8 @@ struct Foretold {
 /// carries a buffer a round trip: bytes, flight and waiting there shrink together. Kernels that leave cores to
 /// collectives do so for as long as these take. Nor is the new run shorter than an accelerator computes, unless that
 /// changes. A gain by more than twice of a resource, or of more than a quarter, is loose: the path does not say what
-/// hides behind it.
+/// hides behind it. So is one of an interface that its link does not let through: the path does not say what of it are
+/// latencies, which would be let through.
 class WhatIf {
  public:
   explicit WhatIf(const nlohmann::ordered_json& why);

@@ -151,13 +151,6 @@ void CompressedAmount::add(Communicator& group) {
   }
 }
 
-std::string CompressedAmount::text(std::size_t ranks) const {
-  if (plain == 0) return {};
-  const double mega = 1e6 * static_cast<double>(ranks);
-  return fmt::format("of compressed collectives a rank sent {:.4g} MB on the mean, {:.3g} % of {:.4g} MB", sent / mega,
-                     100 * sent / plain, plain / mega);
-}
-
 Task CompressedCollectives::all_reduce(int member, std::uint64_t address, std::uint64_t bytes, ElementType type) {
   if (!by_blocks(Operation::kAllReduce)) return run_rounds(member, find(address, bytes));
   const BlockFormat how = format(type);

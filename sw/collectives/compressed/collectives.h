@@ -98,8 +98,6 @@ struct CompressedAmount {
 
   /// Those of a group, after a run.
   void add(Communicator& group);
-  /// For a run's remarks; empty if nothing was compressed.
-  [[nodiscard]] std::string text(std::size_t ranks) const;
 };
 
 }  // namespace weft::collectives

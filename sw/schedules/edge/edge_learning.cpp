@@ -19,7 +19,10 @@ namespace {
 
 constexpr std::uint64_t kParameterBytes = 4;
 
+/// Throws QuantityOverflow.
 Time time_of(double seconds) {
+  constexpr double kMost = 9.2e18;
+  if (!(seconds * 1e12 < kMost)) overflow("a time", seconds * 1e12);
   return Time(std::llround(seconds * 1e12));
 }
 
@@ -206,7 +209,7 @@ EdgeResult EdgeLearning::result() const {
   const auto slowest = [&](std::size_t round, const std::vector<EdgeShare>& shares) {
     double most = 0;
     for (std::size_t i = 0; i < shares.size(); ++i) most = std::max(most, edge_time(workers_[round][i], shares[i]));
-    return time_of(most);
+    return most;
   };
   for (std::size_t round = 0; round < shares_.size(); ++round) {
     result.planned.push_back(slowest(round, shares_[round]));

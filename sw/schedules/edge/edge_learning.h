@@ -14,8 +14,8 @@ namespace weft::schedules {
 
 struct EdgeResult {
   std::vector<Time> ends;       ///< of rounds
-  std::vector<Time> planned;    ///< what a round takes by its allocation
-  std::vector<Time> equal;      ///< and by equal blocks and bands
+  std::vector<double> planned;  ///< seconds that a round takes by its allocation
+  std::vector<double> equal;    ///< and by equal blocks and bands, which may be more than a Time holds
   std::vector<EdgeShare> last;  ///< of the last round, by worker
   std::int64_t wrong = -1;      ///< bytes that are not what was sent; -1 where data is off
 };

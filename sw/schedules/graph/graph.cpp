@@ -316,17 +316,22 @@ std::vector<std::string> GraphEngine::remarks() const {
   if (left_out_) remarks.emplace_back("collectives without involved_dim join only the first four dimensions");
   if (had_nobody_) remarks.emplace_back("a collective involves no dimension: it joins only one rank and takes no time");
   // What one group says of compressed collectives, others do as well.
-  collectives::CompressedAmount amount;
   std::set<std::string> said;
   for (const auto& [name, group] : groups_) {
     if (group.communicator == nullptr || group.communicator->rank(0).compressed == 0) continue;
-    amount.add(*group.communicator);
     if (std::string remark = group.communicator->remark(); !remark.empty() && said.insert(remark).second) {
       remarks.push_back(std::move(remark));
     }
   }
-  if (std::string text = amount.text(ends_.size()); !text.empty()) remarks.push_back(std::move(text));
   return remarks;
+}
+
+collectives::CompressedAmount GraphEngine::compressed() const {
+  collectives::CompressedAmount amount;
+  for (const auto& [name, group] : groups_) {
+    if (group.communicator != nullptr) amount.add(*group.communicator);
+  }
+  return amount;
 }
 
 std::vector<std::string> GraphEngine::unfinished() const {

@@ -304,10 +304,13 @@ std::string Recommender::remark() const {
   std::string text = exchanges_->remark();
   if (const std::string more = sums_->remark(); !more.empty() && more != text)
     text += (text.empty() ? "" : "; ") + more;
+  return text;
+}
+
+collectives::CompressedAmount Recommender::compressed() const {
   collectives::CompressedAmount amount;
   for (const auto& group : {exchanges_.get(), sums_.get()}) amount.add(*group);
-  if (const std::string more = amount.text(ranks_.size()); !more.empty()) text += (text.empty() ? "" : "; ") + more;
-  return text;
+  return amount;
 }
 
 std::uint64_t Recommender::exchange_sent() const {

@@ -52,6 +52,8 @@ class Recommender {
   /// hops the mean over these. 0 with one rank, which sends none.
   [[nodiscard]] std::uint64_t gradient_bytes() const;
   [[nodiscard]] std::string remark() const;
+  /// After the run.
+  [[nodiscard]] collectives::CompressedAmount compressed() const;
   /// What a rank sends to others in an AllToAll, as it travels.
   [[nodiscard]] std::uint64_t exchange_sent() const;
 

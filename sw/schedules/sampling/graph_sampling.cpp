@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "hw/core/random.h"
+#include "sw/collectives/compressed/collectives.h"
 #include "sw/collectives/pattern.h"
 #include "sw/collectives/reference.h"
 #include "sw/schedules/collective_kernel.h"
@@ -413,6 +414,12 @@ double GraphSampling::progress() const {
 
 std::vector<Time> GraphSampling::step_ends() const {
   return ends_of_all(members_, [](const auto& member) -> const std::vector<Time>& { return member->ends; });
+}
+
+collectives::CompressedAmount GraphSampling::compressed() const {
+  collectives::CompressedAmount amount;
+  if (communicator_) amount.add(*communicator_);
+  return amount;
 }
 
 std::string GraphSampling::remark() const {

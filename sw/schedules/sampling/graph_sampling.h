@@ -71,6 +71,8 @@ class GraphSampling {
   [[nodiscard]] SamplingResult result() const;
   /// What its communicator does otherwise than configured; empty if nothing.
   [[nodiscard]] std::string remark() const;
+  /// After the run.
+  [[nodiscard]] collectives::CompressedAmount compressed() const;
 
   [[nodiscard]] const std::vector<Hop>& hops() const { return hops_; }
   [[nodiscard]] const SageKernels& kernels() const { return kernels_; }

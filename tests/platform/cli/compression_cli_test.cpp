@@ -272,6 +272,9 @@ TEST_F(CompressionCli, WhatCompressesNothingIsNamed) {
   EXPECT_EQ(fsdp["without_effect"][0]["because"], "no message of this run travels compressed by top-k");
   const json scope = run_json("../small.json --set collectives.compression.pipeline.method=lossless");
   EXPECT_EQ(scope["without_effect"][0]["field"], "collectives.compression.pipeline.method");
+  const json one = weft_json(
+      "collective dgx-h100 --op all_reduce --bytes 64KiB --compression fixed-rate --set collectives.channels=4");
+  EXPECT_NE(one["without_effect"].dump().find("compressed blocks go round one ring"), std::string::npos);
   const json unread = run_json("../small.json --set collectives.compression.gradients.qsgd.bits=9");
   EXPECT_EQ(unread["without_effect"][0]["because"], "collectives.compression.gradients.method is same");
 }
@@ -387,14 +390,20 @@ TEST_F(CompressionCli, RunsSayWhatTheySentCompressed) {
   for (const std::string& platform :
        {nccl, std::string("../steps.json"), std::string("dlrm-16xv100 --set accelerators=4")}) {
     SCOPED_TRACE(platform);
-    const std::string compressed =
-        weft("run " + platform + " --timeline-ranks 0 --set collectives.compression.method=" +
-             "fixed-rate --set collectives.compression.fixed_rate.bits=16 --json")
-            .out;
-    EXPECT_NE(compressed.find("collectives of fixed-rate's own"), std::string::npos);
-    EXPECT_NE(compressed.find("of compressed collectives a rank sent"), std::string::npos);
-    const std::string plain = weft("run " + platform + " --timeline-ranks 0 --json").out;
-    EXPECT_EQ(plain.find("compressed collectives"), std::string::npos);
+    const std::string run = "run " + platform + " --timeline-ranks 0";
+    const std::string by =
+        " --set collectives.compression.method=fixed-rate --set collectives.compression.fixed_rate.bits=8";
+    const std::string text = weft(run + by + " --json").out;
+    EXPECT_NE(text.find("collectives of fixed-rate's own"), std::string::npos);
+    const json sent = json::parse(text)["compressed"];
+    EXPECT_GT(sent["sent_bytes"], 0);
+    EXPECT_LT(sent["sent_bytes"], sent["plain_bytes"]);
+    EXPECT_TRUE(json::parse(weft(run + " --json").out)["compressed"].is_null());
+    const std::string table = weft(run + by).out;
+    const std::size_t line = table.find("\nsent compressed ");
+    ASSERT_NE(line, std::string::npos) << table;
+    EXPECT_LT(table.find(", by a rank in the whole run\n", line), table.find("\nkernels ")) << table;
+    EXPECT_EQ(weft(run).out.find("sent compressed"), std::string::npos);
   }
   const auto remark = [&](const std::string& more) {
     return weft_json(

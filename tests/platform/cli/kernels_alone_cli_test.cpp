@@ -67,6 +67,18 @@ TEST_F(KernelsAloneCli, TheTableSaysSo) {
             std::string::npos);
 }
 
+// The time of a step stands beside kernels and energy of all steps.
+TEST_F(KernelsAloneCli, SeveralStepsAreNamed) {
+  const std::string two = weft("run dlrm-16xv100 --set accelerators=2 --set workload.steps=2 --timeline-ranks 0").out;
+  EXPECT_NE(two.find(" in 2 steps, "), std::string::npos) << two;
+  EXPECT_NE(two.find(" samples each, step 2 of 2\n"), std::string::npos) << two;
+  const std::size_t energy = two.find("\nenergy ");
+  EXPECT_NE(two.find(" in 2 steps, ", energy), std::string::npos) << two;
+  const std::string one = weft("run dlrm-16xv100 --set accelerators=2 --set workload.steps=1 --timeline-ranks 0").out;
+  EXPECT_EQ(one.find(" in 1 step"), std::string::npos) << one;
+  EXPECT_NE(weft("run edge-12-workers --set workload.parameters=100").out.find(" in 10 rounds, "), std::string::npos);
+}
+
 TEST_F(KernelsAloneCli, KernelsOfAGivenTimeTakeItAlone) {
   const json given = {{"id", 1}, {"name", "given"}, {"type", "COMP_NODE"}, {"duration_micros", 100}};
   const json one = kernels({});

@@ -112,6 +112,8 @@ TEST_F(KfacCli, StepsOfFsdpWhoseOptimizerRepeatsAreShownByTheirMean) {
   EXPECT_NEAR(parts, result["step_time_us"].get<double>(), 1e-3);
   const Ran one = weft("run " + shampoo + "1");
   EXPECT_NE(one.out.find("step 1 of 1, not the 2 after which they repeat\n"), std::string::npos) << one.out;
+  const Ran all = weft("run " + shampoo + "3");
+  EXPECT_NE(all.out.find(" accelerators, mean of steps 2 to 3 of 3\n"), std::string::npos) << all.out;
 }
 
 // The profile is not of the steps: twice as many steps take twice the energy and bytes.

@@ -252,6 +252,18 @@ TEST_F(WhyCli, NamesTheRateThatKernelsFollow) {
   EXPECT_EQ(given.find("accelerator."), std::string::npos) << given;
 }
 
+// What no kernel of a run follows changes nothing, neither in the estimate nor in the run.
+TEST_F(WhyCli, AFasterArrayDoesNotShortenKernelsOfAGivenLength) {
+  ASSERT_EQ(weft("run edge-12-workers --set workload.parameters=1000 --why --out edge").code, 0);
+  const json row = json::parse(weft("why edge --what-if compute=x2 --verify --json").out)[0];
+  EXPECT_EQ(row["estimate_ps"], row["before_ps"]);
+  EXPECT_EQ(row["simulated_ps"], row["before_ps"]);
+  EXPECT_EQ(row["kernels_ignore"], "compute=x2");
+  EXPECT_NE(weft("why edge --what-if compute=x2").out.find("compute=x2: no kernel of this run follows that"),
+            std::string::npos);
+  EXPECT_FALSE(json::parse(weft("why edge --what-if firmware=x2 --json").out)[0].contains("kernels_ignore"));
+}
+
 TEST_F(WhyCli, RefusesByName) {
   Ran ran = weft("why nothing");
   EXPECT_EQ(ran.code, 2);

@@ -138,6 +138,28 @@ TEST_F(EdgeLearningCli, BlocksArriveAndRoundsTakeWhatWasPlanned) {
       std::string::npos);
 }
 
+// Rounds of equal parts over nearly silent channels together take longer than a Time holds; one that is run must not.
+TEST_F(EdgeLearningCli, RoundsOfEqualPartsMayTakeYears) {
+  const std::string silent = "--set workload.mean_snr=-20 --set workload.shadowing=20 --set workload.rounds=10 ";
+  const json result = run_json("edge-12-workers " + silent);
+  EXPECT_GT(10 * result["equal_us"].get<double>(), 9.3e12) << "their sum";
+  EXPECT_GT(result["saved_percent"].get<double>(), 99.9);
+  const std::string table = weft("run edge-12-workers " + silent).out;
+  EXPECT_EQ(table.find(" ps\n"), std::string::npos) << table;
+  EXPECT_NE(table.find("\nless than equal parts      100.0 %\n"), std::string::npos) << table;
+  const test::Ran equal = weft("run edge-12-workers --set workload.allocation=equal " + silent);
+  EXPECT_EQ(equal.code, 2) << equal.out;
+  EXPECT_NE(equal.err.find("times reach 106 days"), std::string::npos) << equal.err;
+}
+
+// Where all workers are alike nothing is gained, and nothing is lost.
+TEST_F(EdgeLearningCli, NothingIsNoLessThanNothing) {
+  const std::string table =
+      weft("run edge-12-workers --set workload.shadowing=0 --set workload.compute_spread=1 --set workload.rounds=2")
+          .out;
+  EXPECT_NE(table.find("\nless than equal parts        0.0 %\n"), std::string::npos) << table;
+}
+
 TEST_F(EdgeLearningCli, RefusesWhatItCannotDo) {
   test::Ran refused = weft("run edge-12-workers --set accelerators=1");
   EXPECT_EQ(refused.code, 2);

@@ -145,6 +145,20 @@ TEST(WhatIf, ALinkAtFaultIsWhatItHad) {
   EXPECT_NE(advice_text(its).find("Links without their faults would save "), std::string::npos) << advice_text(its);
 }
 
+/// Its latencies would shrink, but its bytes wait for the link: the path does not tell them apart.
+TEST(WhatIf, AnInterfaceBehindASlowerLinkMayHaveLatencies) {
+  ordered_json why = path();
+  why["pieces"].push_back(piece("ring", "host link", "nic7", "fabric", 200'000'000));
+  why["stages"] = {{"fabric", {{"link", 3e9}, {"nic", 12e9}}}};
+  const auto told = [&why](const char* change) { return WhatIf(why).foretell({read_change(change, values())}); };
+  EXPECT_TRUE(told("nic=x2").is_loose);
+  why["stages"]["fabric"]["link"] = 24e9;
+  EXPECT_FALSE(told("nic=x2").is_loose);
+  why["stages"]["fabric"]["link"] = 3e9;
+  why["pieces"].back()["ps"] = 20'000'000;
+  EXPECT_FALSE(told("nic=x2").is_loose);
+}
+
 /// A buffer that holds a quarter of what is under way: four round trips for what one could carry.
 TEST(WhatIf, ABufferThatIsTooSmallIsALoop) {
   ordered_json why = path();
