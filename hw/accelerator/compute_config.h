@@ -105,6 +105,7 @@ struct ComputeConfig {
   /// CUDA C++ Programming Guide, throughput of arithmetic instructions: 16 for all generations since Volta (recalled).
   std::int64_t special_functions = 16;
   bool block_scales = false;
+  bool fp8_any_layout = false;
   std::string lacks;
   double sparsity = 2;
   Bytes l2_size = Bytes(50LL << 20);
@@ -165,6 +166,10 @@ struct ComputeConfig {
     visit("special_functions", special_functions, "Exponentials that an SM computes in a cycle", Range{1, 4096});
     visit("block_scales", block_scales,
           "Tensor cores multiply 8-bit operands that have a scale for each 32 values (MXFP8), at the rate of fp8");
+    visit(
+        "fp8_any_layout", fp8_any_layout,
+        "Tensor cores multiply fp8 operands whichever dimension is contiguous; else only along the summed one, so that "
+        "libraries transpose some");
     visit("lacks", lacks, "Types that no unit multiplies, separated by commas; they have the peak of another type");
     visit("sparsity", sparsity,
           "Speed-up of tensor cores when half of one operand is 0 (2:4 sparsity); 1: not supported");

@@ -57,6 +57,8 @@ struct WorkloadOptions {
   std::string code = "llama";
   std::string attention;
   std::string linear = "plain";
+  std::string casts = "torchao";
+  bool float8_weights = false;
   std::string weight_gradients = "beside";
   bool async_tensor_parallel = false;
   bool copies = false;
@@ -134,6 +136,8 @@ WorkloadConfig read_config(const WorkloadOptions& options) {
   step.code = value_of<models::Code>(options.code);
   step.attention = value_of<models::AttentionKernel>(attention_of(options));
   step.linear = value_of<models::LinearType>(options.linear);
+  step.casts = value_of<models::Casts>(options.casts);
+  step.float8_weights = options.float8_weights;
   step.weight_gradients = value_of<workloads::WeightGradients>(options.weight_gradients);
   step.async_tensor_parallel = options.async_tensor_parallel;
   step.copies = options.copies;
@@ -276,6 +280,8 @@ ordered_json to_json(const WorkloadOptions& options, const TransformerWorkload& 
                        {"code", options.code},
                        {"attention", attention_of(options)},
                        {"linear", options.linear},
+                       {"casts", options.casts},
+                       {"float8_weights", config.float8_weights},
                        {"weight_gradients", options.weight_gradients},
                        {"async_tensor_parallel", options.async_tensor_parallel},
                        {"copies", options.copies},
@@ -404,6 +410,15 @@ Command workload_command(const Arguments& parent) {
                  "blocks as Transformer Engine's")
       .shows_default()
       .check(OneOf(names_of<models::LinearType>()));
+  app.add_option(
+         "--casts", options->casts,
+         "Whose kernels cast operands with --linear float8: torchao's, or those of Transformer Engine's current "
+         "scaling")
+      .shows_default()
+      .check(OneOf(names_of<models::Casts>()));
+  app.add_flag("--float8-weights", options->float8_weights,
+               "With --linear float8 or mxfp8, and with --distributed-optimizer or fsdp: weights of linear layers stay "
+               "in 8 bits between steps, as Megatron's --fp8-param-gather");
   app.add_option("--weight-gradients", options->weight_gradients,
                  "When weights' gradients are computed: beside the sums of inputs' gradients among the ranks of tp, as "
                  "in Megatron, or before them, as in PyTorch")

@@ -13,9 +13,9 @@ namespace weft::platforms {
 namespace {
 
 /// Fields whose defaults are no product's: a user's choice, or that there is no such unit or limit.
-constexpr std::string_view kOfNoProduct[] = {
-    "clock_cap", "persistent_products", "tensor_fp4",      "block_scales", "lacks",
-    "sparsity",  "power.cap",           "power.lowest_cap"};
+constexpr std::string_view kOfNoProduct[] = {"clock_cap",    "persistent_products", "tensor_fp4",
+                                             "block_scales", "fp8_any_layout",      "lacks",
+                                             "sparsity",     "power.cap",           "power.lowest_cap"};
 
 }  // namespace
 

@@ -173,7 +173,7 @@ Gemm of_sums(std::int64_t groups, std::int64_t m, std::int64_t n, std::int64_t t
 }  // namespace
 
 void KernelList::grouped(const Linear& names, std::int64_t outputs, std::int64_t inputs) {
-  if (float8_ && !shape_.float8_weights) {
+  if (casts_weights()) {
     elementwise(names.weight_cast, local_experts() * outputs * inputs, scaled({e_, kFloat8}, kMadeElsewhere));
   }
   product(names.forward, of_rows(local_experts(), routed(), outputs, inputs), Accumulation::kFast);
@@ -206,17 +206,26 @@ PerElement KernelList::scaled(PerElement each, Origin origin) const {
 
 /// Tensor cores take float8 operands along the dimension that is summed alone: the weight is transposed for the
 /// gradient of the input, gradient and input are for that of the weight. Tensors cast both ways are read twice
-/// (PyTorch issue 133242). Of experts, each has its scales, and a kernel casts the tensors of all.
+/// (PyTorch issue 133242). Of experts, each has its scales, and a kernel casts the tensors of all. Transformer Engine
+/// writes both ways at once, but for what is gathered; tensor cores that take any layout spare the second.
 void KernelList::casts_backward(const Linear& names, Products of, std::int64_t outputs, std::int64_t inputs,
                                 const Backward& how) {
   if (how.gathers_gradient && shape_.float8_tokens) {
     elementwise(names.gradient_cast, of.rows * outputs, scaled({e_, kFloat8}, how.gradient));
-    elementwise(names.gradient_transposed, of.rows * outputs, {kFloat8, kFloat8});
+    if (!te_ || !shape_.fp8_any_layout) elementwise(names.gradient_transposed, of.rows * outputs, {kFloat8, kFloat8});
+  } else if (te_) {
+    const std::int64_t ways = shape_.fp8_any_layout ? 1 : 2;
+    elementwise(names.gradient_cast, of.rows * outputs, scaled({e_, ways * kFloat8}, how.gradient));
   } else {
     elementwise(names.gradient_cast, of.rows * outputs, scaled({2 * e_, 2 * kFloat8}, how.gradient));
   }
-  elementwise(names.weight_transposed, of.weights * outputs * inputs, {shape_.float8_weights ? kFloat8 : e_, kFloat8});
+  if (!shape_.transposed_weights) {
+    elementwise(names.weight_transposed, of.weights * outputs * inputs,
+                {shape_.float8_weights ? kFloat8 : e_, kFloat8});
+  }
   if (how.input == nullptr) return;
+  const bool was_written_so = shape_.fp8_any_layout || !how.gathers_input || !shape_.float8_tokens;
+  if (te_ && was_written_so) return;
   // What is kept or gathered is so in float8, what was computed again is not.
   const bool is_cast = shape_.recompute == Recompute::kNone || (how.gathers_input && shape_.float8_tokens);
   elementwise(how.input->transposed, of.rows * inputs, {is_cast ? kFloat8 : e_, kFloat8});
@@ -232,14 +241,16 @@ void KernelList::linear_backward(const Linear& names, std::int64_t outputs, std:
 
 /// A bias is added where the product is written and costs nothing.
 void KernelList::linear(const Linear& names, std::int64_t outputs, std::int64_t inputs) {
-  if (float8_ && !shape_.float8_weights) {
+  if (casts_weights()) {
     elementwise(names.weight_cast, outputs * inputs, scaled({e_, kFloat8}, kMadeElsewhere));
   }
   product(names.forward, {1, tokens_, outputs, inputs}, Accumulation::kFast);
 }
 
 void KernelList::cast(const Operand& names, std::int64_t elements, Origin origin) {
-  if (float8_) elementwise(names.cast, elements, scaled({e_, kFloat8}, origin));
+  const bool is_gathered = shape_.float8_tokens && (names.cast == kAttentionInput.cast || names.cast == kFfnInput.cast);
+  const std::int64_t ways = te_ && !shape_.fp8_any_layout && !is_gathered ? 2 : 1;
+  if (float8_) elementwise(names.cast, elements, scaled({e_, ways * kFloat8}, origin));
   if (blocks_ > 0) cast_blocks(names.cast, elements);
 }
 

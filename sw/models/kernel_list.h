@@ -30,6 +30,7 @@ class KernelList {
         e_(shape.element_bytes),
         fused_(is_fused(kind, shape.fusion)),
         float8_(shape.linear == LinearType::kFloat8),
+        te_(float8_ && shape.casts == Casts::kTransformerEngine),
         blocks_(scale_block(shape.linear)),
         keeps_scales_(again && shape.recompute == Recompute::kSelectiveOp),
         single_norms_(has_single_norms(model.norm, kind, shape.fusion)) {}
@@ -124,6 +125,7 @@ class KernelList {
   /// Both ways, with scales of blocks.
   void cast_blocks(std::string_view name, std::int64_t elements);
   [[nodiscard]] PerElement scaled(PerElement each, Origin origin) const;
+  [[nodiscard]] bool casts_weights() const { return float8_ && !te_ && !shape_.float8_weights; }
 
   // What goes over memory.
   void elementwise(std::string_view name, std::int64_t elements, PerElement each) {
@@ -146,6 +148,7 @@ class KernelList {
   const std::int64_t e_;
   const bool fused_;
   const bool float8_;
+  const bool te_;            ///< with Transformer Engine's casts
   const int blocks_;         ///< of values that share a scale; 0: none
   const bool keeps_scales_;  ///< selective recomputation has them in its list
   const bool single_norms_;

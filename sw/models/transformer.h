@@ -263,6 +263,20 @@ inline EnumNames<LinearType> enum_names(LinearType /*tag*/) {
           {"mxfp8", LinearType::kMxfp8},
           {"nvfp4", LinearType::kNvfp4}};
 }
+/// Whose kernels cast what LinearType::kFloat8 multiplies.
+enum class Casts {
+  /// Weights are cast in each pass. A tensor that is multiplied along both dimensions is read for each; the gradient's
+  /// is cast both ways, weights and inputs are transposed in the backward pass.
+  kTorchao,
+  /// Transformer Engine's Float8CurrentScaling (its documentation, "FP8 Current Scaling" and "Performance
+  /// Considerations"): a tensor is read for its largest value and once more to be cast, by a kernel that writes both
+  /// ways; where products take operands of any layout, one way is all. Weights are cast once in a step, and no rank of
+  /// tp has the scale of another but for what is gathered.
+  kTransformerEngine,
+};
+inline EnumNames<Casts> enum_names(Casts /*tag*/) {
+  return {{"torchao", Casts::kTorchao}, {"transformer-engine", Casts::kTransformerEngine}};
+}
 /// Values that share a scale; 0 where there are no such blocks.
 constexpr int scale_block(LinearType type) {
   return type == LinearType::kMxfp8 ? kMxfp8Block : type == LinearType::kNvfp4 ? kNvfp4Block : 0;
@@ -289,6 +303,10 @@ struct StepShape {
   LinearType linear = LinearType::kPlain;
   /// With float8: weights are gathered so, cast by those who hold their shards; else each pass casts them.
   bool float8_weights = false;
+  /// With float8: weights are there transposed, too, or need not be; else each backward pass transposes them.
+  bool transposed_weights = false;
+  Casts casts = Casts::kTorchao;
+  bool fp8_any_layout = false;  ///< products of 8 bits take operands of any layout
   /// With float8: sequence parallelism gathers tokens and their gradients so.
   bool float8_tokens = false;
   /// Tokens that one attends to at most, of the block that is asked for; 0: all before it.

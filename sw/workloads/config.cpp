@@ -219,6 +219,38 @@ void check_linear(const WorkloadConfig& config) {
   }
 }
 
+void check_casts(const WorkloadConfig& config) {
+  if (config.casts != models::Casts::kTransformerEngine) return;
+  const std::string option = "--casts";
+  if (!config.is_float8()) {
+    throw WorkloadError(
+        option, "expected --linear float8 with transformer-engine, got " + std::string(weft::name_of(config.linear)));
+  }
+  if (config.recompute != models::Recompute::kNone) {
+    throw WorkloadError(option, "expected --recompute none with transformer-engine, got " +
+                                    std::string(weft::name_of(config.recompute)));
+  }
+  if (config.parallel.degree(Axis::kShard) > 1 && !config.float8_weights) {
+    throw WorkloadError(option, "expected --float8-weights with transformer-engine and fsdp");
+  }
+}
+
+/// As Megatron's --fp8-param-gather, which needs somebody who keeps the parameters in 32 bits.
+void check_float8_weights(const WorkloadConfig& config) {
+  if (!config.float8_weights) return;
+  const std::string option = "--float8-weights";
+  const bool is_mxfp8 = config.linear == models::LinearType::kMxfp8;
+  if (!config.is_float8() && !is_mxfp8) {
+    throw WorkloadError(option, "expected --linear float8 or mxfp8, got " + std::string(weft::name_of(config.linear)));
+  }
+  const bool has_fsdp = config.parallel.degree(Axis::kShard) > 1;
+  if (!config.distributed_optimizer && !has_fsdp) {
+    throw WorkloadError(option, "expected --distributed-optimizer, or fsdp above 1 in --parallel");
+  }
+  if (has_fsdp && is_mxfp8) throw WorkloadError(option, "expected --linear float8 with fsdp, got mxfp8");
+  if (config.copies) throw WorkloadError(option, "expected no --copies, which are those of PyTorch's FSDP2");
+}
+
 void check_async_tensor_parallel(const WorkloadConfig& config) {
   if (!config.async_tensor_parallel) return;
   const std::string option = "--async-tensor-parallel";
@@ -363,6 +395,8 @@ void WorkloadConfig::check() const {
   check_overlap(*this);
   check_dispatcher(*this);
   check_linear(*this);
+  check_casts(*this);
+  check_float8_weights(*this);
   check_async_tensor_parallel(*this);
 }
 

@@ -58,6 +58,11 @@ struct WorkloadConfig {
   models::AttentionKernel attention = models::AttentionKernel::kFlash3;
   /// In float8 weights that fsdp gathers and tokens that sequence parallelism gathers for blocks are of one byte, too.
   models::LinearType linear = models::LinearType::kPlain;
+  models::Casts casts = models::Casts::kTorchao;
+  /// Weights of linear layers are kept as products of 8 bits take them; see TransformerWorkload. Embedding, norms,
+  /// router and head stay in the type of parameters.
+  bool float8_weights = false;
+  bool fp8_any_layout = false;  ///< of the accelerator: see its ComputeConfig
   WeightGradients weight_gradients = WeightGradients::kBeside;
   /// Products of blocks between ranks of tp are cut into as many chunks of tokens as there are ranks, whose transfers
   /// are messages beside them, as PyTorch's micro-pipelined tensor parallelism (torch.distributed._symmetric_memory)
@@ -134,6 +139,13 @@ struct WorkloadConfig {
   /// The rank of an ep group to which most tokens come against their mean, over all blocks.
   [[nodiscard]] double busiest_rank() const;
   [[nodiscard]] bool is_float8() const { return linear == models::LinearType::kFloat8; }
+  [[nodiscard]] bool has_transformer_engine() const {
+    return is_float8() && casts == models::Casts::kTransformerEngine;
+  }
+  /// Ranks gather weights of linear layers in one byte each.
+  [[nodiscard]] bool gathers_float8() const {
+    return is_float8() && (float8_weights || parallel.degree(Axis::kShard) > 1);
+  }
   /// The last stage has a copy of the embedding, whose gradients are summed with the first stage's: for a head with the
   /// same weights, or a module that looks up the next token. With DualPipe both are on one rank.
   [[nodiscard]] bool has_table_copy() const {

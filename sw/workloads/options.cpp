@@ -25,6 +25,8 @@ WorkloadConfig StepOptions::config(const models::Transformer& transformer) const
   result.code = code;
   result.attention = attention;
   result.linear = linear;
+  result.casts = casts;
+  result.float8_weights = float8_weights;
   result.weight_gradients = weight_gradients;
   result.async_tensor_parallel = async_tensor_parallel;
   result.copies = copies;

@@ -31,6 +31,8 @@ struct StepOptions {
   models::Code code = models::Code::kLlama;
   models::AttentionKernel attention = models::AttentionKernel::kFlash3;
   models::LinearType linear = models::LinearType::kPlain;
+  models::Casts casts = models::Casts::kTorchao;
+  bool float8_weights = false;
   WeightGradients weight_gradients = WeightGradients::kBeside;
   bool async_tensor_parallel = false;
   bool copies = false;
@@ -88,6 +90,15 @@ struct StepOptions {
           "weights and tokens are gathered in float8, too; mxfp8 and nvfp4: with a scale for each 32 or 16 values, on "
           "parts "
           "that multiply so (accelerator.compute.block_scales)");
+    visit(
+        "casts", casts,
+        "Whose kernels cast operands with linear float8. torchao: both ways one after the other, weights in each pass; "
+        "transformer-engine: its current scaling, both ways at once or, with accelerator.compute.fp8_any_layout, one "
+        "way, and weights once in a step");
+    visit("float8_weights", float8_weights,
+          "With linear float8 or mxfp8, and with a distributed optimizer or fsdp: weights of linear layers stay in 8 "
+          "bits "
+          "between steps, as Megatron's --fp8-param-gather. With float8 they are gathered so, with mxfp8 in 16 bits");
     visit("weight_gradients", weight_gradients,
           "When weights' gradients are computed: beside the sums of inputs' gradients among the ranks of tp, or before "
           "them");

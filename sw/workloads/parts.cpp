@@ -391,7 +391,11 @@ models::StepShape RankShare::shape() const {
   shape.repeat_kv = models::repeats_kv(config_.fusion);
   shape.element_bytes = config_.element_bytes;
   shape.linear = config_.linear;
-  shape.float8_weights = config_.is_float8() && config_.parallel.degree(Axis::kShard) > 1;
+  shape.float8_weights = config_.gathers_float8();
+  const bool are_cast_once = config_.float8_weights || config_.has_transformer_engine();
+  shape.transposed_weights = are_cast_once && (config_.fp8_any_layout || config_.parallel.degree(Axis::kShard) == 1);
+  shape.casts = config_.casts;
+  shape.fp8_any_layout = config_.fp8_any_layout;
   shape.float8_tokens = config_.is_float8() && config_.sequence_parallel;
   return shape;
 }
@@ -404,10 +408,15 @@ UnitShare RankShare::share(const models::Transformer& local, const models::StepS
   if (config_.sequence_parallel) shared.sharers = config_.parallel.degree(Axis::kTensor);
   unit.activations = kept_activations(local, kind, shared);
   if (models::is_block(kind)) unit.repeated = recomputed_activations(local, kind, shared);
-  if (shape.float8_weights) unit.parameters.float8 = linear_parameters(local, kind);
   for (const models::Tensor& tensor : linear_weights(local, kind)) {
     if (tensor.name == "router") continue;
-    unit.parameters.linear += tensor.elements() / (is_routed(tensor) ? config_.parallel.degree(Axis::kExpert) : 1);
+    if (is_routed(tensor)) {
+      unit.parameters.expert_linear += tensor.elements() / config_.parallel.degree(Axis::kExpert);
+      unit.parameters.expert_weights += config_.local_experts();
+    } else {
+      unit.parameters.linear += tensor.elements();
+      ++unit.parameters.weights;
+    }
   }
   add_tensors(unit, local, kind);
   return unit;
@@ -474,26 +483,6 @@ void RankShare::add(Work& sum, const Kernel& kernel) const {
   sum.bytes += bytes_moved(kernel);
   if (config_.time) sum.picoseconds += config_.time(kernel);
   if (config_.demand) sum.kernels.push_back(config_.demand(kernel));
-}
-
-Work RankShare::work_of(const std::vector<Kernel>& kernels) const {
-  Work sum;
-  for (const Kernel& kernel : kernels) add(sum, kernel);
-  return sum;
-}
-
-std::vector<Kernel> RankShare::weight_casts(std::int64_t weights) const {
-  return models::weight_cast_kernels(config_.linear, weights);
-}
-
-Work RankShare::cast(const models::Shard& shard) const {
-  return work_of(models::kernels_before_gather(shard, false));
-}
-
-Work RankShare::copy(std::int64_t read, std::int64_t written) const {
-  Work sum;
-  add(sum, {"copy", Elementwise{read, written, 1}});
-  return sum;
 }
 
 }  // namespace weft::workloads

@@ -85,8 +85,11 @@ struct Work {
 struct Parameters {
   std::int64_t dense = 0;
   std::int64_t experts = 0;
-  std::int64_t float8 = 0;  ///< of the dense ones, gathered in float8
-  std::int64_t linear = 0;  ///< of all, in linear layers of blocks
+  /// Of these, in linear layers of blocks, and in how many tensors.
+  std::int64_t linear = 0;
+  std::int64_t expert_linear = 0;
+  std::int64_t weights = 0;
+  std::int64_t expert_weights = 0;
 };
 
 /// A block's, or those of embedding and head.

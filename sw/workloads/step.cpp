@@ -129,7 +129,7 @@ RankSums RankStep::run() {
   RankSums& sums = emitter_.sums();
   constexpr std::int64_t kMaster = 4;  // a copy in 32 bits, where the parameters have fewer
   sums.parameters = config_.distributed_optimizer ? held : problem_.share();
-  sums.parameter_bytes = sums.parameters * config_.element_bytes;
+  sums.parameter_bytes = sums.parameters * config_.element_bytes + more_for_weights();
   // What ranks of a distributed optimizer add up to is kept in the type in which it is added up.
   const int of_gradient = config_.distributed_optimizer ? config_.gradient_bytes : config_.element_bytes;
   sums.gradient_bytes = sums.parameters * of_gradient;
@@ -174,38 +174,7 @@ void RankStep::step() {
     all = joined({all, emitter_.tied_all_reduce("embedding.gradients all-reduce",
                                                 shard_elements(table) * config_.gradient_bytes, all)});
   }
-  scale_weights(update(all));
-}
-
-/// Of the rank's blocks, those that are cast once in a step.
-std::int64_t RankStep::cast_weights() const {
-  std::int64_t sum = 0;
-  for (std::int64_t block = 0; block < config_.model.blocks_with_mtp(); ++block) {
-    if (share_.has(block)) sum += share_.block(block).parameters.linear;
-  }
-  return sum;
-}
-
-/// What the next step gathers in float8 is scaled by the largest of each weight's values, on all ranks that have a part
-/// of it. Weights are of 32 bits.
-void RankStep::scale_weights(const Ids& updated) {
-  std::int64_t float8 = 0;
-  for (std::int64_t block = 0; float8 == 0 && block < config_.model.blocks_with_mtp(); ++block) {
-    if (share_.has(block)) float8 = share_.block(block).parameters.float8;
-  }
-  if (float8 == 0) return;
-  constexpr std::int64_t kFp32 = 4;
-  const std::int64_t shards = config_.parallel.group_size(groups_.dense().shards);
-  prefix_ = "weights.";
-  microbatch_ = 0;
-  const Ids found = emitter_.compute(name("weights.largest values"),
-                                     share_.copy((float8 + shards - 1) / shards * blocks() * kFp32, 0), updated);
-  const auto weights = static_cast<std::int64_t>(linear_weights(config_.model, models::UnitKind::kBlock).size());
-  const std::int64_t bytes = weights * blocks() * kFp32;
-  const Ids known = emitter_.collective(name("weights.scales all-reduce"), Purpose::kParameters,
-                                        {CollectiveType::kAllReduce, bytes, groups_.dense().shards}, found);
-  emitter_.collective(name("weights.scales of tensor-parallel ranks all-reduce"), Purpose::kTensorParallel,
-                      {CollectiveType::kAllReduce, bytes, Groups::kTensor}, known);
+  renew_weights(update(all));
 }
 
 // Between stages -----------------------------------------------------------------------------------------------------
@@ -251,8 +220,11 @@ std::vector<RankStep::Set> RankStep::sets(Unit unit) const {
   }
   if (unit == last_unit()) return {{"", head, groups_.dense()}};
   const Parameters& of_block = share_of(unit).parameters;
-  std::vector<Set> result = {{"", of_block.dense, groups_.dense(), of_block.float8}};
-  if (of_block.experts > 0) result.push_back({"experts.", of_block.experts, groups_.experts(), 0, true});
+  std::vector<Set> result = {{"", of_block.dense, groups_.dense(), of_block.linear, of_block.weights}};
+  if (of_block.experts > 0) {
+    result.push_back({"experts.", of_block.experts, groups_.experts(), of_block.expert_linear, of_block.expert_weights,
+                      /*is_of_experts=*/true});
+  }
   return result;
 }
 
@@ -265,14 +237,14 @@ std::int64_t RankStep::shard_elements(const Set& set) const {
 std::int64_t RankStep::gathered_bytes(const Set& set) const {
   const std::int64_t shards = config_.parallel.group_size(set.holders.shards);
   const auto padded = [shards](std::int64_t elements) { return (elements + shards - 1) / shards * shards; };
-  return padded(set.elements - set.float8) * config_.element_bytes + padded(set.float8);
+  const std::int64_t float8 = float8_elements(set);
+  return padded(set.elements - float8) * config_.element_bytes + padded(float8);
 }
 
 models::Shard RankStep::shard_of(const Set& set) const {
   const std::int64_t shards = config_.parallel.group_size(set.holders.shards);
-  const auto weights = linear_weights(config_.model, models::UnitKind::kBlock).size();
-  return {shard_elements(set), config_.element_bytes, (set.float8 + shards - 1) / shards,
-          set.float8 > 0 ? static_cast<std::int64_t>(weights) : 0};
+  const std::int64_t float8 = float8_elements(set);
+  return {shard_elements(set), config_.element_bytes, (float8 + shards - 1) / shards, float8 > 0 ? set.weights : 0};
 }
 
 /// The shards of a set, where others have some, too.
@@ -332,8 +304,9 @@ Ids RankStep::begin(Unit unit) {
   // The root unit is in use from the embedding to its gradient.
   const std::size_t begun = gathers_->begun();
   Ids parameters = gathers_->begin(unit, has_root_unit() ? 0 : -1, gathered_sets);
+  if (gathers_->begun() == begun) return parameters;
   // A distributed optimizer gathers to where parameters stay.
-  if (gathers_->begun() == begun || config_.distributed_optimizer) return parameters;
+  if (config_.distributed_optimizer) return cast_gathered(unit, parameters);
   std::int64_t bytes = 0;
   for (const ParameterGathers::Set& set : gathered_sets(unit)) bytes += set.bytes;
   return copy("parameters copy-out", bytes, bytes, parameters);

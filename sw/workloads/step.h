@@ -79,7 +79,8 @@ class RankStep {
     const char* name;
     std::int64_t elements;
     const Groups::Holders& holders;
-    std::int64_t float8 = 0;  ///< of the elements, gathered so
+    std::int64_t linear = 0;   ///< of the elements, those of linear layers of blocks
+    std::int64_t weights = 0;  ///< which so many tensors have
     bool is_of_experts = false;
   };
 
@@ -91,8 +92,26 @@ class RankStep {
   [[nodiscard]] optimizers::Problem what_to_update() const;
   Ids update(const Ids& gradients);
   void observe(Unit unit);
+
+  // Weights in 8 bits
+  void renew_weights(const Ids& updated);
   void scale_weights(const Ids& updated);
+  void cast_shards(const Ids& updated);
+  Ids cast_gathered(Unit unit, const Ids& gathered);
+  /// Of the rank's blocks, those that are cast once in a step, by the rank.
   [[nodiscard]] std::int64_t cast_weights() const;
+  /// Bytes of memory that the rank's weights take more than in the type of parameters.
+  [[nodiscard]] std::int64_t more_for_weights() const;
+  /// So many scales that ranks of tp agree on, of tensors of which each has a part that it does not gather.
+  [[nodiscard]] std::int64_t scales_of_parts(std::int64_t tensors) const {
+    return config_.has_transformer_engine() ? 0 : tensors;
+  }
+  [[nodiscard]] std::int64_t scales_of_weights(std::int64_t tensors) const {
+    return config_.gathers_float8() ? 0 : scales_of_parts(tensors);
+  }
+  /// Of a set, what is gathered in 8 bits.
+  [[nodiscard]] std::int64_t float8_elements(const Set& set) const { return config_.gathers_float8() ? set.linear : 0; }
+
   void operation(const PipelineOperation& operation);
   void operations_beside(const PipelineOperation& one, const PipelineOperation& other);
   /// The first operation of those that come again and again, and how many make a cycle of how many microbatches.

@@ -148,17 +148,18 @@ Ids RankStep::block(Unit unit, const Ids& in) {
   const Ids parameters = begin(unit);
   // What enters a block's first products is whole on each rank but with sequence parallelism; weights are parts.
   const std::int64_t whole = config_.sequence_parallel ? 1 : 0;
-  const std::int64_t weight = here().parameters.float8 > 0 ? 0 : 1;
+  const std::int64_t weight = scales_of_weights(1);
+  const std::int64_t part = scales_of_parts(1);
   Ids x = compute(Part::kAttentionNorm, joined({in, parameters}));
   x = agree_on_scales("attention forward", whole + 3 * weight, x);
   x = attention(gather_and_multiply(Part::kAttentionQkv, "attention forward", x));
-  x = agree_on_scales("attention result", 1 + weight, x);
+  x = agree_on_scales("attention result", part + weight, x);
   x = multiply_and_sum(Part::kAttentionOut, "attention forward", x);
   const Ids middle = compute(Part::kMlpNorm, joined({in, x}));
   if (has_experts(unit)) return compute(Part::kMlpResidual, joined({middle, experts(middle)}));
   x = agree_on_scales("mlp forward", whole + (config_.model.gated ? 2 : 1) * weight, middle);
   x = gather_and_multiply(Part::kMlpUp, "mlp forward", x);
-  x = agree_on_scales("mlp hidden", 1 + weight, x);
+  x = agree_on_scales("mlp hidden", part + weight, x);
   x = multiply_and_sum(Part::kMlpDown, "mlp forward", x);
   return compute(Part::kMlpResidual, joined({middle, x}));
 }
@@ -170,7 +171,7 @@ Ids RankStep::recompute(Unit unit, const Ids& start) {
   const bool whole = recomputes(unit) == models::Recompute::kFull;
   // Selective checkpointing keeps scales, too.
   const std::int64_t parts = whole && config_.sequence_parallel ? 1 : 0;
-  const std::int64_t weight = whole && here().parameters.float8 == 0 ? 1 : 0;
+  const std::int64_t weight = whole ? scales_of_weights(1) : 0;
   Ids x = agree_on_scales("attention again", parts + 3 * weight, compute(Part::kAttentionNormAgain, start));
   x = gather_and_multiply(Part::kAttentionQkvAgain, "attention again", x);
   if (whole) x = agree_on_scales("attention result again", 1 + weight, attention(x, true));
@@ -197,7 +198,8 @@ Ids RankStep::mlp_backward(const Ids& gradient, const Ids& parameters, bool gath
   Ids x = cast_gradient(Part::kMlpGradientCast, "mlp gradient", gradient);
   const Ids down = gather_and_multiply(Part::kMlpDownGradient, "mlp gradient", x, parameters);
   Ids input = gathers ? start_gathering("mlp input again", {}) : Ids{};
-  x = compute(Part::kMlpUpInputGradient, agree_on_scales("mlp hidden gradient", config_.model.gated ? 2 : 1, down));
+  x = compute(Part::kMlpUpInputGradient,
+              agree_on_scales("mlp hidden gradient", scales_of_parts(config_.model.gated ? 2 : 1), down));
   return beside_weights(
       x, [&](const Ids& summands) { return sum_tokens("mlp gradient", summands); },
       [&] {
@@ -223,7 +225,7 @@ Ids RankStep::block_backward(Unit unit, const Ids& gradient) {
   Ids core = attention_backward(x);
   // Before what may still wait for gradients of keys, so that all ranks have the same order.
   Ids input = gathers ? start_gathering("attention input again", {}) : Ids{};
-  core = agree_on_scales("attention result gradient", 3, core);
+  core = agree_on_scales("attention result gradient", scales_of_parts(3), core);
   const Ids entered = beside_weights(
       compute(Part::kAttentionQkvInputGradient, core),
       [&](const Ids& summands) { return sum_tokens("attention gradient", summands); },

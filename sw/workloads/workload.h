@@ -46,10 +46,11 @@ struct RankSums {
   std::int64_t operations = 0;
   std::int64_t parameters = 0;            ///< that the rank keeps, its shard of them with fsdp
   std::int64_t optimizer_operations = 0;  ///< of all, those of the optimizer
-  /// Of parameters, gradients and optimizer: with AdamW 16 bytes a parameter, of which 12 are the optimizer's in 32
-  /// bits (Rajbhandari et al., "ZeRO", SC20, section 3.1). A distributed optimizer has those of the rank's share alone.
+  /// Of parameters, gradients and optimizer: with AdamW and parameters of 16 bits 16 bytes a parameter, of which 12 are
+  /// the optimizer's in 32 bits (Rajbhandari et al., "ZeRO", SC20, section 3.1). A distributed optimizer has those of
+  /// the rank's share alone.
   std::int64_t state_bytes = 0;
-  std::int64_t parameter_bytes = 0;
+  std::int64_t parameter_bytes = 0;  ///< with casts of weights that are kept for a step
   std::int64_t gradient_bytes = 0;
   std::int64_t optimizer_bytes = 0;
   /// What these are, and the bytes of each.
@@ -116,6 +117,22 @@ struct RankSums {
 /// an FSDP run. Tokens are gathered again, which serves the weights' gradients, too. Sums, exchanges and attention's
 /// ring are done again where all is recomputed, and kept where it is selective by operator, as in torchtitan's list of
 /// operators (its parallelize_llama.py).
+///
+/// `float8_weights` keeps weights of blocks' linear layers as products of 8 bits take them, as Megatron-LM's
+/// --fp8-param-gather does with Transformer Engine; the optimizer's copy in 32 bits stays shared out.
+///
+/// - float8, a scale for each tensor: behind the optimizer each rank rounds its shard to 16 bits and finds the largest
+///   value of each tensor; an AllReduce of a number for each tensor among the ranks that share them gives the scales,
+///   and the shard is cast (quantize_master_weights in Transformer Engine). The Allgather brings bytes. Products that
+///   need an operand along the other dimension (ComputeConfig::fp8_any_layout is false: Hopper) get a transposed copy
+///   behind it, which is kept for the step (post_all_gather_processing); with fsdp each backward pass makes one.
+/// - mxfp8: rows and columns have scales of their own, and neither can be made from the other, so that both are kept,
+///   with a byte for 32 values each. The Allgather is one of 16 bits, into the memory of the gradients, and what has
+///   come is cast both ways before its first use (Megatron-LM's --reuse-grad-buf-for-mxfp8-param-ag, which its
+///   documentation demands with MXFP8). Not with fsdp.
+///
+/// Passes cast no weights. Without `float8_weights` the casts of mxfp8, nvfp4 and of Transformer Engine's float8 are
+/// made once in a step and kept beside the parameters of 16 bits.
 ///
 /// Left out: dropout, the gradient norm's AllReduce, the loss's mean over ranks; of experts the loss that balances them
 /// and the exchange of how many tokens come.

@@ -123,6 +123,7 @@ void time_on(const accelerator::ComputeConfig& compute, Rate memory, workloads::
   config.demand = [compute](const models::Kernel& kernel) {
     return schedules::kernel_demand(schedules::kernel_work(compute, kernel));
   };
+  config.fp8_any_layout = compute.fp8_any_layout;
 }
 
 std::string refused_linear(const accelerator::ComputeConfig& compute, models::LinearType linear) {

@@ -21,7 +21,7 @@
 namespace weft::platforms {
 
 /// A workload's nodes last as long as their kernels take on an otherwise idle accelerator that sees `memory` of its
-/// HBM, and list them.
+/// HBM, and list them; operands are laid out as it multiplies them.
 void time_on(const accelerator::ComputeConfig& compute, Rate memory, workloads::WorkloadConfig& config);
 
 /// Why an array cannot have linear layers of that type; empty if it can.

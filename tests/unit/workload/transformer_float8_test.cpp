@@ -161,6 +161,37 @@ TEST(Float8, CastsWeightsThatNobodyHasGathered) {
               kWidth * kWidth, 1);
 }
 
+/// Transformer Engine's: one kernel writes both ways, and one way is all where products take any layout.
+TEST(Float8, TransformerEngineCastsBothWaysAtOnceOrOneWay) {
+  StepShape shape = float8(Recompute::kNone);
+  shape.casts = Casts::kTransformerEngine;
+  shape.transposed_weights = true;
+  for (const bool any_layout : {false, true}) {
+    shape.fp8_any_layout = any_layout;
+    const std::int64_t ways = any_layout ? 1 : 2;
+    const auto forward = forward_kernels(llama(), UnitKind::kBlock, shape);
+    expect_pass(forward, "attn_norm.cast", 2 * kTokens * kWidth, ways * kTokens * kWidth, 2);
+    expect_pass(forward, "attention.cast", 4 * kTokens * kWidth, ways * kTokens * kWidth, 3);
+    expect_pass(forward, "hidden.cast", 2 * kTokens * kHidden, ways * kTokens * kHidden, 2);
+    const auto backward = backward_kernels(llama(), UnitKind::kBlock, shape);
+    expect_pass(backward, "w2_down.grad_cast", 4 * kTokens * kWidth, ways * kTokens * kWidth, 3);
+    expect_pass(backward, "w3_up.grad_cast", 2 * kTokens * kHidden, ways * kTokens * kHidden, 2);
+    for (const std::string& name : names_of(backward)) EXPECT_FALSE(name.ends_with("transposed")) << name;
+  }
+  // What has been gathered in one byte, and one way, is transposed.
+  shape.float8_tokens = true;
+  shape.fp8_any_layout = false;
+  expect_pass(forward_kernels(llama(), UnitKind::kBlock, shape), "ffn_norm.cast", 2 * kTokens * kWidth,
+              kTokens * kWidth, 2);
+  const auto gathered = backward_kernels(llama(), UnitKind::kBlock, shape);
+  expect_pass(gathered, "ffn_norm.transposed", kTokens * kWidth, kTokens * kWidth, 1);
+  expect_pass(gathered, "w2_down.grad_transposed", kTokens * kWidth, kTokens * kWidth, 1);
+  shape.fp8_any_layout = true;
+  for (const std::string& name : names_of(backward_kernels(llama(), UnitKind::kBlock, shape))) {
+    EXPECT_FALSE(name.ends_with("transposed")) << name;
+  }
+}
+
 /// Of sequence parallelism: what is gathered is in float8 before, in one order alone.
 TEST(Float8, GatheredTokensAreTransposedFromOneByte) {
   const auto kernels = backward_kernels(llama(), UnitKind::kBlock, float8(Recompute::kFull, true, true));
