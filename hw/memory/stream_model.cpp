@@ -9,6 +9,7 @@
 
 #include "hw/core/random.h"
 #include "hw/memory/dram/replay.h"
+#include "hw/memory/known_streams.h"
 
 namespace weft::memory {
 namespace {
@@ -126,9 +127,26 @@ class Channel {
   std::int64_t columns_;  ///< with data
 };
 
+std::map<std::string_view, const KnownStreams*>& provided() {
+  static std::map<std::string_view, const KnownStreams*> all;
+  return all;
+}
+
+/// Null if it has to be measured.
+const KnownStreams* find_known(const dram::MemoryConfig& config) {
+  if (provided().empty()) return nullptr;
+  const auto found = provided().find(configuration_text(config));
+  return found == provided().end() ? nullptr : found->second;
+}
+
+Time idle_read(const dram::MemoryConfig& config) {
+  const KnownStreams* known = find_known(config);
+  return known == nullptr ? Channel(config).idle_read() : Time(known->read_ps);
+}
+
 }  // namespace
 
-StreamModel::StreamModel(const dram::MemoryConfig& config) : config_(config), read_(Channel(config).idle_read()) {}
+StreamModel::StreamModel(const dram::MemoryConfig& config) : config_(config), read_(idle_read(config)) {}
 
 double StreamModel::sustained(std::size_t size, std::size_t share) const {
   return measured(size, share).share;
@@ -141,6 +159,11 @@ double StreamModel::byte_energy(std::size_t size, bool write) const {
 const StreamModel::Measured& StreamModel::measured(std::size_t size, std::size_t share) const {
   std::optional<Measured>& known = measured_[size][share];
   if (known) return *known;
+  if (const KnownStreams* streams = find_known(config_)) {
+    // What a byte takes is asked for where all is read or all written (byte_energy).
+    known = {streams->sustained[size][share], streams->byte_energy[size][share == 0 ? 0 : 1]};
+    return *known;
+  }
   Channel channel(config_);
   const auto quarters = static_cast<int>(share);
   if (size < kSizes.size()) {
@@ -163,6 +186,7 @@ const StreamModel::Measured& StreamModel::measured(std::size_t size, std::size_t
 
 double StreamModel::partial_writes() const {
   if (config_.controller.ecc.mode == dram::EccMode::kOff) return 0;
+  if (const KnownStreams* known = find_known(config_)) return known->partial_writes;
   Channel channel(config_);
   const auto bytes = static_cast<std::uint64_t>(burst().count());
   return channel.sustained([&] { channel.send(true, channel.place(bytes), bytes, true); }).share;
@@ -170,11 +194,32 @@ double StreamModel::partial_writes() const {
 
 std::shared_ptr<const StreamModel> stream_model(const dram::MemoryConfig& config) {
   static std::map<std::string, std::shared_ptr<const StreamModel>> models;
-  Values values;
-  dram::MemoryConfig(config).fields(values);
-  std::shared_ptr<const StreamModel>& model = models[values.text];
+  std::shared_ptr<const StreamModel>& model = models[configuration_text(config)];
   if (model == nullptr) model = std::make_shared<const StreamModel>(config);
   return model;
+}
+
+std::string configuration_text(const dram::MemoryConfig& config) {
+  Values values;
+  dram::MemoryConfig(config).fields(values);
+  return values.text;
+}
+
+KnownStreams measure_streams(const dram::MemoryConfig& config) {
+  const StreamModel model(config);
+  KnownStreams known = {{}, model.read().count(), model.partial_writes(), {}, {}};
+  for (std::size_t size = 0; size < KnownStreams::kSizes; ++size) {
+    for (std::size_t share = 0; share < StreamModel::kShares; ++share) {
+      known.sustained[size][share] = model.sustained(size, share);
+    }
+    known.byte_energy[size] = {model.byte_energy(size, false), model.byte_energy(size, true)};
+  }
+  return known;
+}
+
+void provide_streams(std::span<const KnownStreams> known) {
+  provided().clear();
+  for (const KnownStreams& each : known) provided().emplace(each.configuration, &each);
 }
 
 }  // namespace weft::memory

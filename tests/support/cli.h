@@ -37,7 +37,7 @@ inline constexpr const char* kSmall = R"({
   "accelerator": "h100-sxm",
   "nic": "connectx-7",
   "fabric": { "topology": "fat-tree", "radix": 4, "hosts_per_leaf": 2, "segment": "64KiB" },
-  "workload": { "kind": "fsdp", "model": "llama3-8b", "layers": 1, "sequence": 128 }
+  "workload": { "kind": "fsdp", "model": "gpt2", "layers": 1, "sequence": 128 }
 })";
 
 struct BadInput {

@@ -110,7 +110,8 @@ TEST_F(CulpritsCli, ASlowLinkBehindASwitch) {
 }
 
 TEST_F(CulpritsCli, AnOversubscribedSpine) {
-  const json why = collective("--op all_to_all --algorithm dimensions --bytes 64MiB --set fabric.uplinks=4");
+  const json why =
+      collective("--op all_to_all --algorithm dimensions --bytes 16MiB --set accelerators=64 --set fabric.uplinks=4");
   const auto [place, share] = worst(why, "place");
   ASSERT_TRUE(why["links"].contains(place)) << place;
   EXPECT_EQ(why["links"][place]["joins"], "between switches");
@@ -126,9 +127,9 @@ TEST_F(CulpritsCli, AKernelThatWaitsForHbm) {
 }
 
 TEST_F(CulpritsCli, APowerCap) {
-  const json why =
-      run("--set workload.model=llama3-8b --set workload.layers=1 --set workload.sequence=4096 "
-          "--set accelerator.compute.power.cap=250W");
+  const json why = run(
+      "--set workload.model=llama3-8b --set workload.layers=1 --set workload.sequence=4096 --set fabric.segment=256KiB "
+      "--set accelerator.compute.power.cap=250W");
   EXPECT_EQ(worst(why, "kind").first, "cap");
   foretells("cap=x2");
   EXPECT_EQ(share(run("--set workload.model=nano"), "cap"), 0);
@@ -137,7 +138,7 @@ TEST_F(CulpritsCli, APowerCap) {
 TEST_F(CulpritsCli, ASlowRank) {
   const json why = run(
       "--set workload.model=llama3-8b --set workload.layers=2 --set workload.sequence=8192 --set workload.sequences=4 "
-      "--set accelerator.speed_spread=0.1");
+      "--set accelerator.speed_spread=0.1 --set fabric.segment=256KiB");
   const auto [place, share] = worst(why, "place");
   EXPECT_TRUE(place.starts_with("accelerator")) << place;
   EXPECT_GT(share, 0.6);

@@ -61,10 +61,11 @@ TEST_F(InterruptedCli, ASignalKeepsWhatARunHasFinished) {
 }
 
 TEST_F(InterruptedCli, ASignalKeepsStepsThatAreFinished) {
-  std::array<std::string, 2> runs = {"workload.kind=fsdp",
-                                     "workload={\"kind\":\"kfac\",\"network\":\"nano-conv\","
-                                     "\"algorithm\":\"spd\",\"steps\":100,"
-                                     "\"skip_equal_steps\":false}"};
+  std::array<std::string, 2> runs = {
+      "workload={\"kind\":\"fsdp\",\"model\":\"llama3-8b\",\"layers\":1,\"sequence\":128}",
+      "workload={\"kind\":\"kfac\",\"network\":\"nano-conv\","
+      "\"algorithm\":\"spd\",\"steps\":100,"
+      "\"skip_equal_steps\":false}"};
   for (const std::string& workload : runs) {
     const pid_t run =
         start_long({"run", "../small.json", "--timeline-ranks", "0", "--set", workload, "--set", "workload.steps=100"});

@@ -309,8 +309,8 @@ std::string run(const RandomCollective& drawn) {
   return "";
 }
 
-constexpr int kShards = 20;
-constexpr std::uint64_t kDraws = 2000;
+constexpr int kShards = 10;
+constexpr std::uint64_t kDraws = 1000;
 
 class CrossProduct : public testing::TestWithParam<int> {};
 

@@ -478,8 +478,8 @@ TEST(Schedule, AnUnknownModelIsAnErrorThatListsThem) {
 // ---- The simulator
 
 TEST(Segments, Of64KiBAgreeWithPacketsWithinOnePercent) {
-  // Two nodes of 8 are 60 million events, which take minutes in a slow build: there they have 2 accelerators each.
-  const int per_node = kFast ? 8 : 2;
+  // Two nodes of 4 are 15 million events, which take a minute in a slow build: there they have 2 accelerators each.
+  const int per_node = kFast ? 4 : 2;
   FsdpConfig workload = two_blocks();
   workload.layers = 1;
   const auto step = [&](Bytes segment) {

@@ -13,6 +13,7 @@
 #include "hw/core/memory_master.h"
 #include "hw/core/random.h"
 #include "hw/memory/hbm_config.h"
+#include "hw/memory/known_streams.h"
 #include "platforms/config/document.h"
 #include "tests/support/benches/dram.h"
 #include "tests/support/benches/sockets.h"
@@ -201,6 +202,43 @@ TEST(StreamModel, IsMeasuredOnceForEachConfiguration) {
   EXPECT_EQ(five.model(), HbmConfig(five).model());
   EXPECT_NE(five.model(), hot.model());
   EXPECT_EQ(HbmConfig().model(), nullptr);
+}
+
+TEST(StreamModel, TakesWhatWasMeasuredBefore) {
+  dram::MemoryConfig config = stacks_of("gddr6", 1).stacks.memory();
+  config.controller.ecc.mode = dram::EccMode::kInline;
+  config.device.temperature = 91;
+  const auto expect = [&config](const KnownStreams& known) {
+    const StreamModel model(config);
+    EXPECT_EQ(model.read().count(), known.read_ps);
+    EXPECT_EQ(model.partial_writes(), known.partial_writes);
+    for (std::size_t size = 0; size < KnownStreams::kSizes; ++size) {
+      for (std::size_t share = 0; share < StreamModel::kShares; ++share) {
+        EXPECT_EQ(model.sustained(size, share), known.sustained[size][share]);
+      }
+      EXPECT_EQ(model.byte_energy(size, false), known.byte_energy[size][0]);
+      EXPECT_EQ(model.byte_energy(size, true), known.byte_energy[size][1]);
+    }
+  };
+  const KnownStreams measured = measure_streams(config);
+  expect(measured);
+  // It is not measured again, or these would not come back.
+  const std::string text = configuration_text(config);
+  KnownStreams other = measured;
+  other.configuration = text;
+  other.read_ps = 1;
+  other.partial_writes = 0.001;
+  for (std::size_t size = 0; size < KnownStreams::kSizes; ++size) {
+    const auto number = static_cast<double>(size);
+    other.sustained[size] = {0.1 + number, 0.2 + number, 0.3 + number, 0.4 + number, 0.5 + number};
+    other.byte_energy[size] = {0.6 + number, 0.7 + number};
+  }
+  provide_streams({&other, 1});
+  expect(other);
+  config.device.temperature = 92;
+  expect(measure_streams(config));
+  EXPECT_NE(StreamModel(config).read().count(), 1);
+  provide_streams({});
 }
 
 TEST(StreamModel, SaysWhatAByteTakesInCommands) {

@@ -204,7 +204,7 @@ TEST_F(SettingsCli, ValuesThatCountAsLessSayAsWhat) {
 TEST_F(SettingsCli, WhatIsTooLargeNamesItsLikelyCause) {
   const std::string one = "run ../small.json --timeline-ranks 0 --set accelerators=1 --set per_node=1 --set ";
   for (const std::string set : {"accelerator.compute.launch=9223372036854775807ps",
-                                "accelerator.compute.tensor_16bit=1FLOPS", "accelerator.compute.operand_rate=1Kbps",
+                                "accelerator.compute.tensor_16bit=1FLOPS", "accelerator.compute.operand_rate=1B/s",
                                 "accelerator.compute.sustained=1e-16", "accelerator.hbm.core_rate=1bps"}) {
     const Ran ran = weft(one + set);
     EXPECT_EQ(ran.code, 2) << set;
