@@ -4,7 +4,7 @@
 #include <system_error>
 #include <utility>
 
-#include "sw/workloads/step.h"
+#include "sw/workloads/step/step.h"
 #include "traces/chakra/ranks.h"
 #include "traces/chakra/writer.h"
 

@@ -2,7 +2,7 @@
 // Embedding, blocks and head, and the communication within them.
 #include <utility>
 
-#include "sw/workloads/step.h"
+#include "sw/workloads/step/step.h"
 
 namespace weft::workloads {
 

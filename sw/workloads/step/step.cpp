@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a step keeps, and communicates with other stages and replicas. Passes are in step_order.cpp, blocks in
 // step_blocks.cpp.
-#include "sw/workloads/step.h"
+#include "sw/workloads/step/step.h"
 
 #include <algorithm>
 #include <set>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is done to weights of linear layers in 8 bits once in a step, beside the passes.
-#include "sw/workloads/step.h"
+#include "sw/workloads/step/step.h"
 
 namespace weft::workloads {
 

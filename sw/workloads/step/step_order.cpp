@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "sw/workloads/step.h"
+#include "sw/workloads/step/step.h"
 
 namespace weft::workloads {
 

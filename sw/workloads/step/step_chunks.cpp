@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products beside Allgathers and ReduceScatters of tokens, and asynchronous tensor parallelism: the same in chunks.
-#include "sw/workloads/step.h"
+#include "sw/workloads/step/step.h"
 
 namespace weft::workloads {
 

@@ -2,7 +2,7 @@
 // A block's experts: tokens to them and back, and what all tokens go to meanwhile.
 #include <utility>
 
-#include "sw/workloads/step.h"
+#include "sw/workloads/step/step.h"
 
 namespace weft::workloads {
 
