@@ -3,13 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <initializer_list>
 #include <sstream>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
-#include "hw/core/number_text.h"
+#include "hw/core/config/number_limits.h"
 
 namespace weft::accelerator {
 namespace {
@@ -82,22 +81,7 @@ std::int64_t vector_lanes(const ComputeConfig& config) {
 }
 
 void check(const ComputeConfig& config, const std::string& path) {
-  for (const auto& [name, value] :
-       std::initializer_list<std::pair<const char*, double>>{{"sustained", config.sustained},
-                                                             {"sustained_tf32", config.sustained_tf32},
-                                                             {"synchronous_tensor", config.synchronous_tensor},
-                                                             {"full_accumulation", config.full_accumulation},
-                                                             {"power.lowest_voltage", config.power.lowest_voltage}}) {
-    if (value > 0 && value <= 1) continue;
-    throw ConfigError(path + "." + name, "expected a share above 0 and at most 1, got " + to_text(value));
-  }
-  if (!(config.softmax_exposed >= 0 && config.softmax_exposed <= 1)) {
-    throw ConfigError(path + ".softmax_exposed",
-                      "expected a share from 0 to 1, got " + to_text(config.softmax_exposed));
-  }
-  if (!(config.sparsity >= 1 && config.sparsity <= 4)) {
-    throw ConfigError(path + ".sparsity", "expected a number from 1 to 4, got " + to_text(config.sparsity));
-  }
+  check_numbers(config, path);
   for (const std::string& lacking : names_in(config.lacks)) {
     const EnumNames<DataType> types = enum_names(DataType{});
     if (std::any_of(types.begin(), types.end(), [&](const auto& type) { return type.first == lacking; })) continue;

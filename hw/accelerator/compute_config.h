@@ -76,7 +76,7 @@ struct PowerConfig {
           "Energy of a byte to or from HBM, for kernels under the cap and for runs without hbm.stacks");
     visit("moved_byte", moved_byte,
           "Energy of a kernel's byte between HBM and the array, beyond HBM's own; 0pJ: not known");
-    visit("lowest_voltage", lowest_voltage, "Share of the clock below which the voltage is constant");
+    visit("lowest_voltage", lowest_voltage, "Share of the clock below which the voltage is constant", kShareAboveZero);
   }
 };
 
@@ -172,7 +172,7 @@ struct ComputeConfig {
         "libraries transpose some");
     visit("lacks", lacks, "Types that no unit multiplies, separated by commas; they have the peak of another type");
     visit("sparsity", sparsity,
-          "Speed-up of tensor cores when half of one operand is 0 (2:4 sparsity); 1: not supported");
+          "Speed-up of tensor cores when half of one operand is 0 (2:4 sparsity); 1: not supported", Range{1, 4});
     visit("l2_size", l2_size, "Last-level cache");
     visit("l2_rate", l2_rate,
           "Rate of the last-level cache for kernels that stream; 0bps: it is no cache, but memory that products manage",
@@ -181,18 +181,21 @@ struct ComputeConfig {
     visit("launch", launch, "Start and end of a kernel on the device, with cold operands");
     visit("tile_latency", tile_latency, "Filling and draining the pipeline of an output tile");
     visit("operand_rate", operand_rate, "Operands from L2 to all SMs; a multicast counts for every receiver", Range{8});
-    visit("sustained", sustained, "Share of the tensor peak that a main loop reaches when it waits for nothing");
+    visit("sustained", sustained, "Share of the tensor peak that a main loop reaches when it waits for nothing",
+          kShareAboveZero);
     visit("tile_latency_tf32", tile_latency_tf32, "tile_latency for float32 operands, which pass through registers");
-    visit("sustained_tf32", sustained_tf32, "sustained for float32 operands");
-    visit("softmax_exposed", softmax_exposed, "Share of attention's softmax that tensor work does not hide");
+    visit("sustained_tf32", sustained_tf32, "sustained for float32 operands", kShareAboveZero);
+    visit("softmax_exposed", softmax_exposed, "Share of attention's softmax that tensor work does not hide",
+          Range{0, 1});
     visit("synchronous_tensor", synchronous_tensor,
-          "Share of the tensor peak that older kernels reach: their instructions wait for results");
+          "Share of the tensor peak that older kernels reach: their instructions wait for results", kShareAboveZero);
     visit("panel_step", panel_step, "Time of one column of a factorisation's panel; it waits for the column before");
     visit("persistent_products", persistent_products,
           "The kernel of a product has one block for each SM; tiles are shared out at its start");
     visit("full_accumulation", full_accumulation,
           "Share of their rate that products of 8-bit operands keep without fast accumulation, when sums are full "
-          "float32");
+          "float32",
+          kShareAboveZero);
     visit("power", power, "Power and energy");
   }
 };
@@ -204,7 +207,7 @@ struct ComputeConfig {
 /// float32 lanes of an SM, each of which adds and multiplies in a cycle.
 [[nodiscard]] std::int64_t vector_lanes(const ComputeConfig& config);
 
-/// Throws ConfigError, with `path` before the field's name, for what a Range cannot say: shares outside 0 to 1, a cap
+/// Throws ConfigError, with `path` before the field's name, for a number outside its Range, a cap
 /// that idling alone exceeds or the board does not take, a type that does not exist.
 void check(const ComputeConfig& config, const std::string& path);
 

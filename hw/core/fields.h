@@ -28,13 +28,29 @@
 /// another Config. hw/ knows nothing of JSON: the visitors are in platforms/config.
 namespace weft {
 
-/// Inclusive limits of a field, in counts of its unit: picoseconds, bytes, bits per second, Hz, FLOPS, femtojoules and
-/// milliwatts for quantities, and the number itself for integers and doubles, which without a range are 0 or more. The
-/// limits are integers. Values of a list are each within them.
+/// Limits of a field, in counts of its unit: picoseconds, bytes, bits per second, Hz, FLOPS, femtojoules and milliwatts
+/// for quantities, and the number itself for integers and doubles, which without a range are 0 or more. Both limits are
+/// integers and included; a double's can be excluded. Values of a list are each within them.
 struct Range {
   std::int64_t min = 0;
   std::int64_t max = INT64_MAX;
+  bool above_min = false;  ///< a double is more than min
+  bool below_max = false;  ///< a double is less than max
+
+  /// Whether a double is within the limits.
+  [[nodiscard]] constexpr bool has(double value) const {
+    const auto least = static_cast<double>(min);
+    const auto most = static_cast<double>(max);
+    const bool is_enough = above_min ? value > least : value >= least;
+    return is_enough && (max == INT64_MAX || (below_max ? value < most : value <= most));
+  }
 };
+
+inline constexpr Range kAboveZero = {0, INT64_MAX, true, false};
+/// More than 0 and at most 1.
+inline constexpr Range kShareAboveZero = {0, 1, true, false};
+/// At least 0 and less than 1.
+inline constexpr Range kShareBelowOne = {0, 1, false, true};
 
 /// Names of an enum's values in a configuration: found by argument-dependent lookup as
 /// `EnumNames<E> enum_names(E)`.

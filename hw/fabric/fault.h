@@ -38,7 +38,7 @@ struct Fault {
     visit("until", until, "When the fault ends; 0: never");
     visit("loss", loss, "Share of the packets that arrive damaged", Range{0, 1});
     visit("bit_errors", bit_errors, "Bits that arrive wrong, as a share of all", Range{0, 1});
-    visit("rate", rate, "Share of the rate that is left", Range{0, 1});
+    visit("rate", rate, "Share of the rate that is left; a link that carries nothing is `down`", kShareAboveZero);
     visit("every", every,
           "Period after which the share of the rate is drawn anew, evenly from `rate` to 1; 0: it is `rate` throughout",
           Range{0, 1'000'000'000'000'000});

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 
+#include "hw/core/config/number_limits.h"
 #include "hw/core/number_text.h"
 #include "hw/fabric/planes.h"
 #include "hw/fabric/topology/deadlock.h"
@@ -109,19 +110,7 @@ double survival(const Fault& fault, const FabricConfig& config, Bytes unit) {
 }
 
 void check(const Fault& fault, const std::string& path) {
-  const auto share = [&path](const char* name, double value, bool not_zero) {
-    if (value >= 0 && value <= 1 && !(not_zero && value == 0)) return;
-    throw ConfigError(path + "." + name, std::string("expected a share ") +
-                                             (not_zero ? "above 0 and at most 1" : "from 0 to 1") + ", got " +
-                                             to_text(value));
-  };
-  share("loss", fault.loss, false);
-  share("bit_errors", fault.bit_errors, false);
-  if (!(fault.rate > 0)) {
-    throw ConfigError(path + ".rate", "expected a share above 0 and at most 1, got " + to_text(fault.rate) +
-                                          "; a link that carries nothing is `down`");
-  }
-  share("rate", fault.rate, true);
+  check_numbers(fault, path);
   if (fault.end() <= fault.from) {
     throw ConfigError(path + ".until",
                       "expected a time after " + to_text(fault.from) + ", when it begins, got " + to_text(fault.until));

@@ -57,7 +57,7 @@ class Hbm final : public Memory {
     void fields(Visitor&& visit) {
       visit("capacity", capacity, "Size of the memory. If inline ECC leaves less, that counts", Range{1, 1LL << 50});
       visit("rate", rate, "Pin rate of all stacks together", Range{1'000'000'000, 1'000'000'000'000'000});
-      visit("efficiency", efficiency, "Share of the pin rate that long transfers sustain");
+      visit("efficiency", efficiency, "Share of the pin rate that long transfers sustain", kShareAboveZero);
       visit("latency", latency, "First request to first data of an idle memory", Range{0, 100'000'000});
       visit("interconnect_rate", interconnect_rate,
             "Rate of the on-chip interconnect for all masters together, both ways; 0bps: no limit", Range{0});

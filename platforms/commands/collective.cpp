@@ -149,7 +149,7 @@ std::vector<std::string> command_of(const CollectiveOptions& options, const Coll
 }
 
 std::string title(const std::string& platform, const CollectiveRequest& request, int accelerators) {
-  return fmt::format("# {}, {} on {} accelerators\n", platform, name_of(request.op), accelerators);
+  return fmt::format("# {}, {} on {}\n", platform, name_of(request.op), counted(accelerators, "accelerator"));
 }
 
 /// `measured`: null where nothing is compared.

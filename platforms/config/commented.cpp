@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "hw/core/config/number_limits.h"
 #include "platforms/config/text.h"
 
 namespace weft::platforms {
@@ -36,9 +38,13 @@ std::string alternatives(const ordered_json& schema) {
   if (schema.contains("enum")) return "one of " + in_words(schema["enum"]);
   const bool is_part = schema.contains("properties") && schema["properties"].contains("part");
   if (is_part && schema.contains("examples")) return "a part, or an object: " + in_words(schema["examples"]);
-  const bool has_least = schema.contains("minimum") && schema["minimum"] != 0;
-  if (schema.contains("maximum")) return schema["minimum"].dump() + " to " + schema["maximum"].dump();
-  return has_least ? "at least " + schema["minimum"].dump() : "";
+  Range range;
+  range.above_min = schema.contains("exclusiveMinimum");
+  range.below_max = schema.contains("exclusiveMaximum");
+  range.min = schema.value(range.above_min ? "exclusiveMinimum" : "minimum", range.min);
+  range.max = schema.value(range.below_max ? "exclusiveMaximum" : "maximum", range.max);
+  const bool is_usual = range.min == 0 && !range.above_min && range.max == INT64_MAX;
+  return is_usual ? "" : number_limits(range);
 }
 
 class Writer {

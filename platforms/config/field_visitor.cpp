@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "hw/core/config/number_limits.h"
 #include "hw/core/quantity_pattern.h"
 #include "platforms/config/text.h"
 
@@ -241,7 +242,7 @@ std::string limits_text(const Scalar& scalar, Range range) {
                         [&]<typename Tag>(Quantity<Tag>*) {
                           return range_text(range, 0, [](std::int64_t count) { return to_text(Quantity<Tag>(count)); });
                         },
-                        [&](double*) { return range_text(range, INT64_MIN, number); },
+                        [&](double*) { return number_limits(range); },
                         [&](const IntegerRef&) { return range_text(range, INT64_MIN, number); },
                         [](const auto&) { return std::string(); },
                     },
@@ -261,7 +262,7 @@ std::string expectation(const Scalar& scalar, Range range) {
                           return limits.empty() ? noun + " with its unit, such as " + in_quotes(Q::kExample)
                                                 : with_limits(noun, limits);
                         },
-                        [&](double*) { return with_limits("a number", range_text(range, INT64_MIN, number)); },
+                        [&](double*) { return number_within(range); },
                         [&](const IntegerRef& ref) {
                           return with_limits("an integer", range_text(intersect(range, ref.type), INT64_MIN, number));
                         },
@@ -383,11 +384,8 @@ bool assign(const Scalar& scalar, Range range, const json& value) {
                         },
                         [&](double* member) {
                           const std::optional<double> given = number_of(value);
-                          if (!given) return false;
-                          const double read = *given;
-                          if (read < static_cast<double>(range.min)) return false;
-                          if (range.max != INT64_MAX && read > static_cast<double>(range.max)) return false;
-                          *member = read;
+                          if (!given || !range.has(*given)) return false;
+                          *member = *given;
                           return true;
                         },
                         [&](std::string* member) {
@@ -430,27 +428,29 @@ std::string within_limits(const Scalar& scalar, Range range, const std::string& 
     if (number >= static_cast<double>(limits.max)) return limits.max;
     return std::max(limits.min, static_cast<std::int64_t>(number));
   };
-  return std::visit(
-      Overloaded{
-          [&]<typename Tag>(Quantity<Tag>*) {
-            using Q = Unit<Quantity<Tag>>;
-            const std::size_t unit = std::min(text.size(), text.find_first_not_of("0123456789.e+-"));
-            if (!parses<Q>(text)) return parses<Q>("1" + text.substr(unit)) ? to_text(Quantity<Tag>(range.max)) : text;
-            const std::int64_t count = Q::kParse(text).count();
-            if (within(range, count) && (count > 0 || says_zero(text))) return text;
-            return to_text(Quantity<Tag>(std::clamp(count, range.min, range.max)));
-          },
-          [&](double*) {
-            const bool is_within = !value.is_number() || (value.get<double>() >= static_cast<double>(range.min) &&
-                                                          value.get<double>() <= static_cast<double>(range.max));
-            return is_within ? text : number(nearest(value.get<double>(), range));
-          },
-          [&](const IntegerRef& ref) {
-            return value.is_number() ? number(nearest(value.get<double>(), intersect(range, ref.type))) : text;
-          },
-          [&](const auto&) { return text; },
-      },
-      scalar);
+  return std::visit(Overloaded{
+                        [&]<typename Tag>(Quantity<Tag>*) {
+                          using Q = Unit<Quantity<Tag>>;
+                          const std::size_t unit = std::min(text.size(), text.find_first_not_of("0123456789.e+-"));
+                          if (!parses<Q>(text))
+                            return parses<Q>("1" + text.substr(unit)) ? to_text(Quantity<Tag>(range.max)) : text;
+                          const std::int64_t count = Q::kParse(text).count();
+                          if (within(range, count) && (count > 0 || says_zero(text))) return text;
+                          return to_text(Quantity<Tag>(std::clamp(count, range.min, range.max)));
+                        },
+                        [&](double*) {
+                          if (!value.is_number() || range.has(value.get<double>())) return text;
+                          // No number is the nearest to a limit that is excluded.
+                          const std::int64_t limit = nearest(value.get<double>(), range);
+                          return range.has(static_cast<double>(limit)) ? number(limit) : text;
+                        },
+                        [&](const IntegerRef& ref) {
+                          return value.is_number() ? number(nearest(value.get<double>(), intersect(range, ref.type)))
+                                                   : text;
+                        },
+                        [&](const auto&) { return text; },
+                    },
+                    scalar);
 }
 
 std::optional<double> amount_in(const Scalar& scalar, const std::string& text) {

@@ -65,7 +65,7 @@ class Attempts {
       if (range_.max < INT64_MAX) all.push_back(static_cast<double>(range_.max));
     }
     for (const double other : all) {
-      if (other == value || other < static_cast<double>(range_.min)) continue;
+      if (other == value || !range_.has(other)) continue;
       *member = other;
       attempt_();
     }
@@ -108,7 +108,8 @@ class FarAway {
   void operator()(double* member) const {
     const double least = static_cast<double>(range_.min);
     const double far = *member == 0 ? 1 : up_ ? *member * kFar : *member / kFar;
-    *member = std::clamp(far, least, static_cast<double>(range_.max));
+    const double clamped = std::clamp(far, least, static_cast<double>(range_.max));
+    if (range_.has(clamped)) *member = clamped;  // else it would be at an excluded limit
   }
   template <typename Other>
   void operator()(const Other& /*member*/) const {}

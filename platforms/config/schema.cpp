@@ -17,8 +17,8 @@ constexpr const char* kReference = "#/$defs/";
 
 /// Of numbers, as far as something is excluded.
 void add_limits(ordered_json& schema, Range range) {
-  if (range.min > INT64_MIN) schema["minimum"] = range.min;
-  if (range.max < INT64_MAX) schema["maximum"] = range.max;
+  if (range.min > INT64_MIN) schema[range.above_min ? "exclusiveMinimum" : "minimum"] = range.min;
+  if (range.max < INT64_MAX) schema[range.below_max ? "exclusiveMaximum" : "maximum"] = range.max;
 }
 
 std::vector<std::string> keys_of(const ordered_json& object) {

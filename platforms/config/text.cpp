@@ -50,9 +50,6 @@ std::string join(const std::vector<std::string>& words, std::string_view separat
   return join_words(words, separator);
 }
 
-std::string counted(std::size_t count, std::string_view what) {
-  return std::to_string(count) + " " + std::string(what) + (count == 1 ? "" : "s");
-}
 std::string counted_done(std::size_t done, std::size_t all, std::string_view what) {
   return std::to_string(done) + " of " + counted(all, what) + (all == 1 ? " is done" : " are done");
 }

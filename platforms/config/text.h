@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
@@ -21,8 +22,13 @@ std::string join(const std::vector<std::string>& words, std::string_view separat
 /// The text in double quotes, shortened if it is long.
 std::string in_quotes(std::string_view text);
 
-/// "1 point", "3 points"
-std::string counted(std::size_t count, std::string_view what);
+/// "1 point", "3 points"; "1 batch", "3 batches" if `several` says what more than one are called.
+template <std::integral Count>
+std::string counted(Count count, std::string_view one, std::string_view several = {}) {
+  const std::string text = std::to_string(count) + " ";
+  if (count == 1) return text + std::string(one);
+  return text + (several.empty() ? std::string(one) + "s" : std::string(several));
+}
 /// "0 of 1 row is done", "3 of 8 rows are done"
 std::string counted_done(std::size_t done, std::size_t all, std::string_view what);
 

@@ -76,8 +76,7 @@ void check_polling(const MachineConfig& config) {
   }
 }
 
-/// Shares of a rate divide by it: they must be above 0 and at most 1. Speeds that spread far are no normal
-/// distribution.
+/// Shares of a rate leave something of it. Speeds that spread far are no normal distribution.
 void check_shares(const AcceleratorPart& part, const std::string& path) {
   if (const auto cores = part.array.compute.sms; part.array.shared_cores && part.array.copy_engines > cores) {
     throw ConfigError(path + ".copy_engines", "expected at most " + path + ".compute.sms, which is " +
@@ -85,10 +84,6 @@ void check_shares(const AcceleratorPart& part, const std::string& path) {
                                                   ".shared_cores), got " + std::to_string(part.array.copy_engines));
   }
   accelerator::check(part.array.compute, path + ".compute");
-  const double efficiency = part.hbm.efficiency;
-  if (!(efficiency > 0 && efficiency <= 1)) {
-    throw ConfigError(path + ".hbm.efficiency", "expected a share above 0 and at most 1, got " + to_text(efficiency));
-  }
   if (const Rate left = part.hbm.memory::Hbm::Config::sustained(); left < kLeastMemoryRate) {
     throw ConfigError(path + ".hbm.efficiency", "expected a share that leaves at least " + to_text(kLeastMemoryRate) +
                                                     " of " + path + ".hbm.rate and " + "its interconnect_rate, got " +

@@ -95,7 +95,7 @@ Machine& build_machine(const MachineConfig& config) {
 }
 
 std::string what_is_built(const MachineConfig& config) {
-  return fmt::format("{} accelerators", config.accelerators);
+  return counted(config.accelerators, "accelerator");
 }
 
 void require_host_memory(double bytes) {

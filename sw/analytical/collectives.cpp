@@ -30,7 +30,8 @@ Collectives::Collectives(Network& network, const CollectiveConfig& config, Liste
       active_((config.active_chunks + config.queues - 1) / config.queues),
       ranks_(network.ends()) {
   config_.as_astra_sim = true;
-  if (!(config.memory_bytes_per_ns > 0)) throw ConfigError("analytical.end.memory_GBps", "expected more than 0");
+  if (!(config.memory_bytes_per_ns > 0))
+    throw ConfigError("analytical.end.memory_GBps", "expected a number, more than 0");
   std::uint32_t stride = 1;
   for (const Dimension& dimension : network.dimensions()) {
     sizes_.push_back(dimension.size);

@@ -60,7 +60,7 @@ struct DimensionConfig {
     visit("block", block, "What joins the ends that differ only in this dimension");
     visit("size", size, "Number of these ends", Range{2, 1 << 24});
     visit("bandwidth_GiBps", bandwidth_GiBps, "Rate of a link in one direction, in 2^30 bytes a second",
-          Range{0, 1'000'000'000});
+          Range{0, 1'000'000'000, true});
     visit("latency_ns", latency_ns, "Latency of a link; a way through a switch has two links",
           Range{0, 1'000'000'000'000});
     visit("all_reduce", all_reduce, "Algorithm of AllReduces in this dimension; none: they leave the dimension out");

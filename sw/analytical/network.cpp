@@ -21,7 +21,8 @@ std::uint32_t ends_of(const std::vector<Dimension>& dimensions, const std::strin
   std::uint64_t ends = 1;
   for (std::size_t i = 0; i < dimensions.size(); ++i) {
     const std::string place = path + ".dimensions." + std::to_string(i);
-    if (dimensions[i].bytes_per_ns <= 0) throw ConfigError(place + ".bandwidth_GiBps", "expected more than 0");
+    if (dimensions[i].bytes_per_ns <= 0)
+      throw ConfigError(place + ".bandwidth_GiBps", "expected a number, more than 0");
     ends *= dimensions[i].size;
     if (ends > kMostEnds) {
       throw ConfigError(place + ".size", "expected at most " + std::to_string(kMostEnds) + " ends in all dimensions");

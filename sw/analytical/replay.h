@@ -52,7 +52,8 @@ struct EndConfig {
     visit("replay_only", replay_only, "Every node takes its duration");
     visit("peak_tflops", peak_tflops, "Peak of the roofline, in 10^12 operations a second",
           Range{0, 1'000'000'000'000});
-    visit("memory_GBps", memory_GBps, "Rate of the local memory, in 10^9 bytes a second", Range{0, 1'000'000'000'000});
+    visit("memory_GBps", memory_GBps, "Rate of the local memory, in 10^9 bytes a second",
+          Range{0, 1'000'000'000'000, true});
     visit("remote_memory", remote_memory, "Who shares a remote memory");
     visit("remote_latency_ns", remote_latency_ns, "Latency of a load or store", Range{0, 1'000'000'000'000});
     visit("remote_GBps", remote_GBps, "Rate of a remote memory, in 10^9 bytes a second", Range{0, 1'000'000'000'000});

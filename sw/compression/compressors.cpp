@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "hw/core/config/number_limits.h"
 #include "hw/core/config/provide_beside.h"
 #include "hw/core/number_text.h"
 #include "sw/compression/blocks.h"
@@ -74,9 +75,7 @@ void expect(bool held, const std::string& path, const std::string& what, double 
 void check(const CompressionConfig& config, const std::string& path) {
   if (!config.on()) return;
   const Compressor& compressor = compressor_of(config, path);
-  if (compressor.follows_ratio) {
-    expect(config.ratio > 0 && config.ratio <= 1, path + ".ratio", "more than 0 and at most 1", config.ratio);
-  }
+  check_numbers(config, path);
   if (compressor.check) compressor.check(config, path + "." + detail::section_key(compressor.name));
 }
 

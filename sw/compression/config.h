@@ -53,7 +53,7 @@ struct CompressionConfig {
   }
   template <typename Visitor>
   void fields_but_method(Visitor&& visit) {
-    visit("ratio", ratio, "Share of the elements to send, above 0 and up to 1");
+    visit("ratio", ratio, "Share of the elements to send", kShareAboveZero);
     visit("stages", stages, "SIDCo's stages of fitting; 0: adapted to what the last five steps sent", Range{0, 32});
     visit("error_feedback", error_feedback,
           "What is not sent of a message is kept and added to the next one; false: it is lost");

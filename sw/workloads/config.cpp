@@ -7,6 +7,8 @@
 #include <string>
 #include <system_error>
 
+#include "hw/core/number_text.h"
+
 namespace weft::workloads {
 namespace {
 
@@ -145,7 +147,8 @@ void check_experts(const WorkloadConfig& config) {
     throw WorkloadError("--expert-load", "expected tp to divide the tokens of a microbatch");
   }
   if (!(config.load.skew > 0) || config.load.skew > kMostSkew) {
-    throw WorkloadError("--expert-skew", "expected a number above 0, at most 100");
+    throw WorkloadError("--expert-skew",
+                        "expected a number, more than 0 and at most 100, got " + to_text(config.load.skew));
   }
 }
 

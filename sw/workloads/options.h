@@ -112,7 +112,8 @@ struct StepOptions {
     visit("expert_load", expert_load,
           "How tokens are spread over a block's experts. balanced: evenly; zipf: the r-th of an order that is drawn "
           "has 1/r^expert_skew of the first's; dirichlet: shares are drawn, with all parameters expert_skew");
-    visit("expert_skew", expert_skew, "See expert_load: with zipf more is less even, with dirichlet more even");
+    visit("expert_skew", expert_skew, "See expert_load: with zipf more is less even, with dirichlet more even",
+          Range{0, 100, true});
     visit("expert_seed", expert_seed, "What is drawn for expert_load", Range{0, kMostSequences});
     visit("dispatcher", dispatcher,
           "How tokens come to experts of other ranks. alltoall: a copy for each expert; deepep: once to each rank, and "

@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <variant>
 
+#include "hw/core/config/number_limits.h"
 #include "hw/core/number_text.h"
 
 namespace weft {
@@ -67,9 +68,9 @@ class FieldChecker final : public FieldVisitor {
       }
     } else if (double* const* real = std::get_if<double*>(&member)) {
       const double value = **real;
-      if (value >= static_cast<double>(range.min) && value <= static_cast<double>(range.max)) return;
-      fail_default(place, std::to_string(range.min), range.max == INT64_MAX ? "" : std::to_string(range.max),
-                   to_text(value));
+      if (range.has(value)) return;
+      throw std::invalid_argument(place + ": expected a default that is " + number_within(range) + ", got " +
+                                  to_text(value));
     } else {
       std::visit(
           [&]<typename Held>(Held held) {

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "hw/core/annotation.h"
-#include "hw/core/number_text.h"
+#include "hw/core/config/number_limits.h"
 #include "hw/memory/payload_bytes.h"
 
 namespace weft::memory {
@@ -17,10 +17,7 @@ constexpr std::uint32_t kExpanderDone = 1;
 constexpr Rate kLeastRate = Rate(1'000'000);
 
 Rate sustained(const MemoryExpander::Config& config, const std::string& path) {
-  if (!(config.efficiency > 0 && config.efficiency <= 1)) {
-    throw ConfigError(path + ".efficiency",
-                      "expected a share above 0 and at most 1, got " + to_text(config.efficiency));
-  }
+  check_numbers(config, path);
   const auto left = Rate(static_cast<std::int64_t>(static_cast<double>(config.rate.count()) * config.efficiency));
   if (left < kLeastRate) {
     throw ConfigError(path + ".efficiency", "expected a share that leaves at least " + to_text(kLeastRate) + " of " +

@@ -50,7 +50,7 @@ class MemoryExpander final : public sc_core::sc_module, public EventTarget {
     void fields(Visitor&& visit) {
       visit("capacity", capacity, "Size of the device", Range{1, 1LL << 50});
       visit("rate", rate, "Rate of all its DRAM channels together", Range{1'000'000'000, 1'000'000'000'000'000});
-      visit("efficiency", efficiency, "Share of the rate that long transfers sustain");
+      visit("efficiency", efficiency, "Share of the rate that long transfers sustain", kShareAboveZero);
       visit("controller", controller, "Time from its port to the DRAM's queue", Range{0, 1'000'000'000});
       visit("latency", latency, "DRAM: first request to first data when idle", Range{0, 1'000'000'000});
       visit("byte", byte, "Energy of a byte to or from DRAM");

@@ -84,8 +84,6 @@ CongestionScheme dcqcn_scheme() {
   scheme.config_doc = "Rate control of queue pairs through congested switches";
   scheme.check = [](const AnyConfig& own, const std::string& path) {
     const auto& config = own.as<RateControl::Config>();
-    const double g = config.g;
-    if (!(g >= 0 && g <= 1)) throw ConfigError(path + ".g", "expected a share from 0 to 1, got " + to_text(g));
     const auto check_least = [&path](const char* field, auto value, auto least) {
       if (value.count() == 0 || value >= least) return;
       throw ConfigError(path + field, "expected at least " + to_text(least) + ", or 0, got " + to_text(value));

@@ -39,7 +39,7 @@ class RateControl final : public CongestionControl {
     void fields(Visitor&& visit) {
       visit("cnp_interval", cnp_interval, "A queue pair notifies its sender at most this often",
             Range{1'000, 1'000'000'000'000});
-      visit("g", g, "Weight of the newest notification in alpha, the estimate of congestion; 0 to 1");
+      visit("g", g, "Weight of the newest notification in alpha, the estimate of congestion", Range{0, 1});
       visit("rate_ai", rate_ai, "Additive increase of the target rate; 0bps: a thousandth of the link's rate",
             Range{0, 1'000'000'000'000});
       visit("rate_hai", rate_hai, "Hyper increase of the target rate; 0bps: a hundredth of the link's rate",

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <memory>
 
-#include "hw/core/number_text.h"
-
 namespace weft::nic {
 
 MarkWindow::MarkWindow(const CongestionSite& site)
@@ -50,10 +48,6 @@ CongestionScheme dctcp_scheme() {
   scheme.doc = "a window for each queue pair, which is cut by the share of packets that switches mark";
   scheme.config = MarkWindow::Config();
   scheme.config_doc = "Window of queue pairs by marks of switches";
-  scheme.check = [](const AnyConfig& own, const std::string& path) {
-    const double g = own.as<MarkWindow::Config>().g;
-    if (!(g > 0 && g <= 1)) throw ConfigError(path + ".g", "expected a share above 0 and at most 1, got " + to_text(g));
-  };
   scheme.acknowledges = true;
   scheme.needs_marks = true;
   scheme.make = [](const CongestionSite& site) { return std::make_unique<MarkWindow>(site); };

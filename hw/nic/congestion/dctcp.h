@@ -28,7 +28,7 @@ class MarkWindow final : public CongestionControl {
 
     template <typename Visitor>
     void fields(Visitor&& visit) {
-      visit("g", g, "Weight of the newest window in alpha, the estimate of the marked share; 0 to 1");
+      visit("g", g, "Weight of the newest window in alpha, the estimate of the marked share", kShareAboveZero);
       visit("initial", initial, "First window; 0B: what the link carries in the longest idle round trip",
             Range{0, 1LL << 40});
     }

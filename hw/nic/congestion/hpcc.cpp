@@ -5,8 +5,6 @@
 #include <cmath>
 #include <memory>
 
-#include "hw/core/number_text.h"
-
 namespace weft::nic {
 
 LoadWindow::LoadWindow(const CongestionSite& site)
@@ -43,11 +41,6 @@ CongestionScheme hpcc_scheme() {
   scheme.doc = "a window and a rate for each queue pair, by the load of links that switches write into packets";
   scheme.config = LoadWindow::Config();
   scheme.config_doc = "Window and rate of queue pairs by the load of links";
-  scheme.check = [](const AnyConfig& own, const std::string& path) {
-    const double target = own.as<LoadWindow::Config>().target;
-    if (target > 0 && target <= 1) return;
-    throw ConfigError(path + ".target", "expected a share above 0 and at most 1, got " + to_text(target));
-  };
   scheme.acknowledges = true;
   scheme.needs_load = true;
   scheme.make = [](const CongestionSite& site) { return std::make_unique<LoadWindow>(site); };

@@ -27,7 +27,7 @@ class LoadWindow final : public CongestionControl {
 
     template <typename Visitor>
     void fields(Visitor&& visit) {
-      visit("target", target, "Load of the fullest link that it aims at; above 0 and at most 1");
+      visit("target", target, "Load of the fullest link that it aims at", kShareAboveZero);
       visit("most_stages", most_stages, "Round trips of additive increase before the window follows the load again",
             Range{0, 1'000});
       visit("flows", flows,

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <memory>
 
-#include "hw/core/number_text.h"
-
 namespace weft::nic {
 namespace {
 
@@ -165,11 +163,6 @@ class CreditWindow final : public CongestionControl {
   std::int64_t window_;
 };
 
-void check_signals(const SignalWindow::Config& config, const std::string& path) {
-  if (config.most > 0) return;
-  throw ConfigError(path + ".most", "expected more than 0, got " + to_text(config.most));
-}
-
 CongestionScheme signal_scheme() {
   CongestionScheme scheme;
   scheme.acknowledges = true;
@@ -185,9 +178,6 @@ CongestionScheme nscc_scheme() {
   scheme.doc = "Ultra Ethernet's window of the sender, by marks and delay";
   scheme.config = SignalWindow::Config();
   scheme.config_doc = "Window of queue pairs by marks and delay";
-  scheme.check = [](const AnyConfig& own, const std::string& path) {
-    check_signals(own.as<SignalWindow::Config>(), path);
-  };
   scheme.make = [](const CongestionSite& site) {
     return std::make_unique<SignalWindow>(site, site.config<SignalWindow::Config>());
   };

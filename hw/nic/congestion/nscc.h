@@ -51,14 +51,15 @@ class SignalWindow : public CongestionControl {
       visit("target", target,
             "Target of the delay in queues; 0s: three quarters of the longest idle round trip of the network",
             Range{0, 1'000'000'000'000});
-      visit("most", most, "Largest and first window, as a multiple of what the link carries in a base round trip");
+      visit("most", most, "Largest and first window, as a multiple of what the link carries in a base round trip",
+            kAboveZero);
       visit("proportional", proportional, "Packets of growth in a round trip without delay, in the reference network");
       visit("fair", fair,
             "Packets of growth in a round trip of unmarked packets with a delay above the target, likewise");
       visit("steady", steady, "Packets of growth in a round trip, whatever is heard, likewise");
       visit("fast", fast, "Share of acknowledged bytes by which a window grows while queues are empty, likewise");
-      visit("gamma", gamma, "Share of the mean delay beyond its target by which a window is cut; 0 to 1", Range{0, 1});
-      visit("delay_weight", delay_weight, "Weight of the newest delay in the mean; 0 to 1", Range{0, 1});
+      visit("gamma", gamma, "Share of the mean delay beyond its target by which a window is cut", Range{0, 1});
+      visit("delay_weight", delay_weight, "Weight of the newest delay in the mean", Range{0, 1});
       visit("quick_adapt", quick_adapt, "After cut packets the window becomes what has arrived in a round trip");
     }
   };

@@ -5,8 +5,6 @@
 #include <cmath>
 #include <memory>
 
-#include "hw/core/number_text.h"
-
 namespace weft::nic {
 namespace {
 
@@ -89,15 +87,6 @@ CongestionScheme swift_scheme() {
   scheme.doc = "a window for each queue pair, which keeps the delay in the fabric and at the endpoint at a target";
   scheme.config = DelayWindow::Config();
   scheme.config_doc = "Window of queue pairs by delay";
-  scheme.check = [](const AnyConfig& own, const std::string& path) {
-    const auto& config = own.as<DelayWindow::Config>();
-    if (!(config.additive > 0)) {
-      throw ConfigError(path + ".additive", "expected more than 0, got " + to_text(config.additive));
-    }
-    if (!(config.most_cut < 1)) {
-      throw ConfigError(path + ".most_cut", "expected a share below 1, got " + to_text(config.most_cut));
-    }
-  };
   scheme.acknowledges = true;
   scheme.make = [](const CongestionSite& site) { return std::make_unique<DelayWindow>(site); };
   return scheme;

@@ -47,10 +47,9 @@ class DelayWindow final : public CongestionControl {
             "By how much at most the target is longer for a small window, as a multiple of it; 0: it is not",
             Range{0, 100});
       visit("endpoint", endpoint, "Target of the delay in the receiver; 0s: as queueing", Range{0, 1'000'000'000'000});
-      visit("additive", additive, "Packets by which a window grows in a round trip", Range{0, 1000});
-      visit("beta", beta, "Share of the delay beyond its target by which a window is cut; 0 to 1", Range{0, 1});
-      visit("most_cut", most_cut, "Largest share by which a window is cut at a time, and is by a loss; 0 to 1",
-            Range{0, 1});
+      visit("additive", additive, "Packets by which a window grows in a round trip", Range{0, 1000, true});
+      visit("beta", beta, "Share of the delay beyond its target by which a window is cut", Range{0, 1});
+      visit("most_cut", most_cut, "Largest share by which a window is cut at a time, and is by a loss", kShareBelowOne);
     }
   };
 

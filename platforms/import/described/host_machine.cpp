@@ -253,7 +253,7 @@ class HostMachine final : private DescribedMachine {
       if (nodes_ > 1) {
         throw InputError(file_, "",
                          "a NIC whose links are known, or " + choice_of("--network", "link") + ", for the network of " +
-                             counted(static_cast<std::size_t>(nodes_), "node"),
+                             counted(nodes_, "node"),
                          nics_.empty() ? "no NIC" : shown(*nics_.front()));
       }
       remark("links of the network are not known, and fabric has Weft's default; --network PART says otherwise");
@@ -386,8 +386,8 @@ class HostMachine final : private DescribedMachine {
       const std::size_t share =
           std::max<std::size_t>(1, std::min(kMost, static_cast<std::size_t>(host_.cores) / accelerators_.size()));
       made_.platform["firmware"] = {{"cores", share}};
-      fact("host: {} in {}, {} of them for each accelerator", counted(static_cast<std::size_t>(host_.cores), "core"),
-           counted(static_cast<std::size_t>(host_.packages), "package"), share);
+      fact("host: {} in {}, {} of them for each accelerator", counted(host_.cores, "core"),
+           counted(host_.packages, "package"), share);
     }
     if (host_.memory > 0)
       remark(

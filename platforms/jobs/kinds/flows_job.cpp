@@ -7,6 +7,7 @@
 #include <numeric>
 #include <utility>
 
+#include "platforms/config/text.h"
 #include "platforms/jobs/job_kind.h"
 #include "platforms/results/format.h"
 #include "sw/schedules/flows/flows.h"
@@ -67,8 +68,8 @@ class FlowsJob final : public Job {
   [[nodiscard]] double progress() const override { return flows_->progress(); }
   [[nodiscard]] double received_bytes() const override { return bytes(); }
   [[nodiscard]] std::string title() const override {
-    return fmt::format("{} of {} on {} accelerators", name_of_pattern(config_),
-                       short_bytes(static_cast<double>(config_.bytes.count())), share_->size());
+    return fmt::format("{} of {} on {}", name_of_pattern(config_),
+                       short_bytes(static_cast<double>(config_.bytes.count())), counted(share_->size(), "accelerator"));
   }
   [[nodiscard]] ordered_json workload() const override {
     return {{"kind", "flows"}, {"pattern", name_of_pattern(config_)}, {"bytes", config_.bytes.count()}};

@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "platforms/config/other_values.h"
+#include "platforms/config/text.h"
 #include "platforms/jobs/job_kind.h"
 #include "platforms/jobs/kernel_digest.h"
 #include "platforms/jobs/own_model.h"
@@ -132,7 +133,7 @@ class FsdpJob final : public Job {
   [[nodiscard]] std::vector<Time> step_ends() const override { return fsdp_->step_ends(); }
   [[nodiscard]] std::string title() const override {
     // Where steps repeat after some, the line of the step's time says whether it is of so many.
-    return fmt::format("{} on {} accelerators, {}", fsdp_->plan().model.name, share_->size(),
+    return fmt::format("{} on {}, {}", fsdp_->plan().model.name, counted(share_->size(), "accelerator"),
                        steps_text(fsdp_->result().shown, config_.steps, 1));
   }
   [[nodiscard]] ordered_json workload() const override {

@@ -10,6 +10,7 @@
 #include <variant>
 
 #include "hw/fabric/topology/topology.h"
+#include "platforms/config/text.h"
 #include "platforms/jobs/graph/graph_workload.h"
 #include "platforms/jobs/graph/step_memory.h"
 #include "platforms/jobs/graph/trace_members.h"
@@ -152,7 +153,7 @@ class GraphJob final : public Job {
   }
   [[nodiscard]] std::vector<Time> step_ends() const override { return engine_->step_ends(); }
   [[nodiscard]] std::string title() const override {
-    return fmt::format("{} on {} accelerators", traces_.source.filename().string(), share_->size());
+    return fmt::format("{} on {}", traces_.source.filename().string(), counted(share_->size(), "accelerator"));
   }
   [[nodiscard]] ordered_json workload() const override {
     if (step_) {
@@ -176,6 +177,7 @@ class GraphJob final : public Job {
                          {"collectives_of_rank_0", collective_table(result.of_first)},
                          {"wrong", nullptr}};
     json["compressed"] = compressed_json(engine_->compressed(), share_->size());
+    json["remarks"] = engine_->remarks_of_groups();
     json["steady"] = steady_json(result.left_out, share_->config().steady);
     if (share_->machine().has_remote_memory()) json["memory_transfers"] = result.transfers;
     if (step_) {
@@ -237,6 +239,7 @@ class GraphJob final : public Job {
     if (result.wrong >= 0) row("wrong elements", number(result.wrong));
     const schedules::SteadyConfig& steady = share_->config().steady;
     if (steady.is_on() && simulates_all().empty()) text += steady_text(result.left_out, steady);
+    for (const std::string& remark : engine_->remarks_of_groups()) text += "\n" + remark + "\n";
     return text;
   }
   [[nodiscard]] std::int64_t wrong() const override { return engine_->result().wrong; }

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "platforms/config/text.h"
 #include "platforms/jobs/job_kind.h"
 #include "platforms/jobs/kernel_digest.h"
 #include "platforms/jobs/sent_compressed.h"
@@ -48,8 +49,8 @@ class GraphSamplingJob final : public Job {
   [[nodiscard]] std::vector<Time> step_ends() const override { return sampling_->step_ends(); }
   [[nodiscard]] std::string steps_called() const override { return "batches"; }
   [[nodiscard]] std::string title() const override {
-    return fmt::format("GraphSAGE on {} accelerators, {} batches of {}", share_->size(), sampling_->batches(),
-                       config_.batch);
+    return fmt::format("GraphSAGE on {}, {} of {}", counted(share_->size(), "accelerator"),
+                       counted(sampling_->batches(), "batch", "batches"), config_.batch);
   }
   [[nodiscard]] ordered_json workload() const override {
     return {{"kind", "graph-sampling"}, {"nodes", config_.graph.nodes}, {"batch", config_.batch}};

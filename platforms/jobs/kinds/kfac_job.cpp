@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "hw/core/config/blame.h"
+#include "platforms/config/text.h"
 #include "platforms/jobs/job_kind.h"
 #include "platforms/jobs/kernel_digest.h"
 #include "platforms/jobs/own_model.h"
@@ -157,8 +158,8 @@ class KfacJob final : public Job {
   [[nodiscard]] std::vector<IdleFields> idle() const override;
   [[nodiscard]] std::vector<Time> step_ends() const override { return kfac_->step_ends(); }
   [[nodiscard]] std::string title() const override {
-    return fmt::format("{} by {} on {} accelerators, {} samples each, {}", kfac_->plan().network().name, algorithm(),
-                       share_->size(), kfac_->plan().network().batch,
+    return fmt::format("{} by {} on {}, {} each, {}", kfac_->plan().network().name, algorithm(),
+                       counted(share_->size(), "accelerator"), counted(kfac_->plan().network().batch, "sample"),
                        steps_text(kfac_->result().shown, kfac_->config().steps, kfac_->plan().trainer().period()));
   }
   [[nodiscard]] ordered_json workload() const override {

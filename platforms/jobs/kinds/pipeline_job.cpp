@@ -8,6 +8,7 @@
 #include <utility>
 #include <variant>
 
+#include "platforms/config/text.h"
 #include "platforms/jobs/job_kind.h"
 #include "platforms/jobs/kernel_digest.h"
 #include "platforms/jobs/own_model.h"
@@ -100,8 +101,9 @@ class PipelineJob final : public Job {
   }
   [[nodiscard]] std::vector<IdleFields> idle() const override;
   [[nodiscard]] std::string title() const override {
-    return fmt::format("{} in {} stages on {} accelerators, {} samples in {} microbatches, {}", pipeline_->model().name,
-                       plan().stages.size(), share_->size(), config_.batch, config_.microbatches,
+    return fmt::format("{} in {} on {}, {} in {}, {}", pipeline_->model().name, counted(plan().stages.size(), "stage"),
+                       counted(share_->size(), "accelerator"), counted(config_.batch, "sample"),
+                       counted(config_.microbatches, "microbatch", "microbatches"),
                        steps_text({config_.steps - 1, 1}, config_.steps, 1));
   }
   [[nodiscard]] ordered_json workload() const override {

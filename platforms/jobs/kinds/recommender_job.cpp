@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "platforms/config/text.h"
 #include "platforms/jobs/job_kind.h"
 #include "platforms/jobs/kernel_digest.h"
 #include "platforms/jobs/sent_compressed.h"
@@ -46,14 +47,10 @@ class RecommenderJob final : public Job {
     if (share_->config().data) return {};
     return {{"workload.rate", {}, "nothing is trained with real numbers", false, {}}};
   }
-  [[nodiscard]] std::vector<std::string> remarks() const override {
-    if (!recommender_ || recommender_->remark().empty()) return {};
-    return {recommender_->remark()};
-  }
   [[nodiscard]] std::string title() const override {
-    return fmt::format("{} tables and perceptrons of {} parameters on {} accelerators, {} samples each, {}",
-                       config_.tables, recommender_->shape().parameters, share_->size(), config_.batch,
-                       steps_text({config_.steps - 1, 1}, config_.steps, 1));
+    return fmt::format("{} and perceptrons of {} parameters on {}, {} each, {}", counted(config_.tables, "table"),
+                       recommender_->shape().parameters, counted(share_->size(), "accelerator"),
+                       counted(config_.batch, "sample"), steps_text({config_.steps - 1, 1}, config_.steps, 1));
   }
   [[nodiscard]] ordered_json workload() const override {
     return {{"kind", "recommender"}, {"tables", config_.tables}, {"width", config_.width}};
@@ -68,7 +65,8 @@ class RecommenderJob final : public Job {
         {"exchange_bytes", exchange_bytes()},
         {"exchange_sent_bytes", recommender_->exchange_sent()},
         {"gradient_bytes", recommender_->gradient_bytes()},
-        {"compressed", compressed_json(recommender_->compressed(), share_->size())}};
+        {"compressed", compressed_json(recommender_->compressed(), share_->size())},
+        {"remarks", recommender_->remarks()}};
     const bool real = result.wrong >= 0;
     json["losses"] = real ? ordered_json(result.losses) : ordered_json(nullptr);
     json["wrong"] = real ? ordered_json(result.wrong) : ordered_json(nullptr);
@@ -90,10 +88,12 @@ class RecommenderJob final : public Job {
     row("  sent to others", short_bytes(static_cast<double>(recommender_->exchange_sent())));
     row("gradients of a rank", short_bytes(static_cast<double>(recommender_->gradient_bytes())));
     text += compressed_text(recommender_->compressed(), share_->size());
-    if (result.wrong < 0) return text;
-    row("loss before step 1", fmt::format("{:.4g}", result.losses.front()));
-    row(fmt::format("  before step {}", result.losses.size()), fmt::format("{:.4g}", result.losses.back()));
-    text += fmt::format("wrong elements          {:>10}, of {} compared\n", result.wrong, result.compared);
+    if (result.wrong >= 0) {
+      row("loss before step 1", fmt::format("{:.4g}", result.losses.front()));
+      row(fmt::format("  before step {}", result.losses.size()), fmt::format("{:.4g}", result.losses.back()));
+      text += fmt::format("wrong elements          {:>10}, of {} compared\n", result.wrong, result.compared);
+    }
+    for (const std::string& remark : recommender_->remarks()) text += "\n" + remark + "\n";
     return text;
   }
   [[nodiscard]] std::int64_t wrong() const override { return results().wrong; }

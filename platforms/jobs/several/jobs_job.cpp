@@ -173,8 +173,8 @@ class JobsJob final : public Job {
     return all;
   }
   [[nodiscard]] std::string title() const override {
-    return fmt::format("{} {} on {} accelerators{}", jobs_.size(), jobs_.size() == 1 ? "job" : "jobs",
-                       machine_->size() - idle_accelerators_,
+    return fmt::format("{} on {}{}", counted(jobs_.size(), "job"),
+                       counted(machine_->size() - idle_accelerators_, "accelerator"),
                        idle_accelerators_ > 0 ? fmt::format(", {} idle", idle_accelerators_) : "");
   }
   [[nodiscard]] ordered_json workload() const override {

@@ -19,10 +19,11 @@ struct DgcConfig {
 
   template <typename Visitor>
   void fields(Visitor&& visit) {
-    visit("sample", sample, "Share of the elements that the threshold is taken from, above 0 and up to 1");
+    visit("sample", sample, "Share of the elements that the threshold is taken from", kShareAboveZero);
     visit("momentum", momentum,
-          "Share of the last step's velocity in this one's, 0 up to 1, where the optimizer has none of its own "
-          "(momentum correction)");
+          "Share of the last step's velocity in this one's, where the optimizer has none of its own "
+          "(momentum correction)",
+          kShareBelowOne);
     visit("corrections", corrections, "Most times that the threshold is mended", Range{0, 100});
   }
 };
@@ -136,13 +137,6 @@ Compressor dgc_compressor() {
           .doc = "those above a threshold from a sample (Deep Gradient Compression)",
           .config = DgcConfig(),
           .config_doc = "Deep Gradient Compression",
-          .check =
-              [](const CompressionConfig& config, const std::string& path) {
-                const auto& own = config.own.of(kDgc).as<DgcConfig>();
-                expect(own.sample > 0 && own.sample <= 1, path + ".sample", "more than 0 and at most 1", own.sample);
-                expect(own.momentum >= 0 && own.momentum < 1, path + ".momentum", "from 0 up to and without 1",
-                       own.momentum);
-              },
           .plan = dgc_plan,
           .make = [](const Site& site) { return std::make_unique<Dgc>(site); }};
 }

@@ -17,7 +17,7 @@ struct DynamicThresholdConfig {
   template <typename Visitor>
   void fields(Visitor&& visit) {
     visit("interval", interval, "Messages from one renewal of the threshold to the next", Range{1, 1'000'000});
-    visit("most", most, "What is sent at most, as a multiple of the ratio, 1 or more; the rest stays behind");
+    visit("most", most, "What is sent at most, as a multiple of the ratio; the rest stays behind", Range{1});
   }
 };
 
@@ -76,10 +76,6 @@ Compressor dynamic_threshold_compressor() {
           .doc = "those above a magnitude that is renewed now and then from the largest",
           .config = DynamicThresholdConfig(),
           .config_doc = "A threshold that is renewed now and then",
-          .check =
-              [](const CompressionConfig& config, const std::string& path) {
-                expect(own_of(config).most >= 1, path + ".most", "1 or more", own_of(config).most);
-              },
           .plan = dynamic_threshold_plan,
           .make = [](const Site& site) { return std::make_unique<DynamicThreshold>(site); }};
 }

@@ -19,8 +19,9 @@ struct LosslessConfig {
   template <typename Visitor>
   void fields(Visitor&& visit) {
     visit("share", share,
-          "Without data: bytes that are taken to be left of a byte, above 0 and up to 1. Not known beforehand: it "
-          "depends on the numbers");
+          "Without data: bytes that are taken to be left of a byte. Not known beforehand: it "
+          "depends on the numbers",
+          kShareAboveZero);
     visit("distance", distance, "Values between one and that from which it is predicted", Range{1, 1024});
   }
 };
@@ -124,11 +125,6 @@ Compressor lossless_compressor() {
           .follows_ratio = false,
           .follows_error_feedback = false,
           .exact = true,
-          .check =
-              [](const CompressionConfig& config, const std::string& path) {
-                const double share = config.own.of(kLossless).as<LosslessConfig>().share;
-                expect(share > 0 && share <= 1, path + ".share", "more than 0 and at most 1", share);
-              },
           .plan =
               [](const Message& message, const CompressionConfig& config) {
                 const std::int64_t element = message.element_bytes;

@@ -266,11 +266,6 @@ Compressor terngrad_compressor() {
           .config_doc = "TernGrad",
           .follows_ratio = false,
           .dense = true,
-          .check =
-              [](const CompressionConfig& config, const std::string& path) {
-                const double clip = config.own.of(kTernGrad).as<TernGradConfig>().clip;
-                expect(clip >= 0, path + ".clip", "0 or more", clip);
-              },
           .plan =
               [](const Message& message, const CompressionConfig& config) {
                 return quantised_plan({.elements = message.elements,

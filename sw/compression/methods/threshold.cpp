@@ -12,7 +12,7 @@ struct ThresholdConfig {
 
   template <typename Visitor>
   void fields(Visitor&& visit) {
-    visit("value", value, "Magnitude above which an element is sent, 0 or more");
+    visit("value", value, "Magnitude above which an element is sent");
   }
 };
 
@@ -39,11 +39,6 @@ Compressor threshold_compressor() {
           .config = ThresholdConfig(),
           .config_doc = "A threshold that is given",
           .ratio_stands_for_own = true,
-          .check =
-              [](const CompressionConfig& config, const std::string& path) {
-                const double value = config.own.of(kThreshold).as<ThresholdConfig>().value;
-                expect(value >= 0, path + ".value", "0 or more", value);
-              },
           .plan =
               [](const Message& message, const CompressionConfig& config) {
                 if (config.by_framework()) {

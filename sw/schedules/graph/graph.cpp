@@ -315,6 +315,11 @@ std::vector<std::string> GraphEngine::remarks() const {
   }
   if (left_out_) remarks.emplace_back("collectives without involved_dim join only the first four dimensions");
   if (had_nobody_) remarks.emplace_back("a collective involves no dimension: it joins only one rank and takes no time");
+  return remarks;
+}
+
+std::vector<std::string> GraphEngine::remarks_of_groups() const {
+  std::vector<std::string> remarks;
   // What one group says of compressed collectives, others do as well.
   std::set<std::string> said;
   for (const auto& [name, group] : groups_) {

@@ -164,6 +164,8 @@ class GraphEngine {
   [[nodiscard]] std::vector<std::string> unfinished() const;
   /// What collectives that involve some dimensions have left out, a sentence each. After the run.
   [[nodiscard]] std::vector<std::string> remarks() const;
+  /// What its communicators do otherwise than configured, a line each. After the run.
+  [[nodiscard]] std::vector<std::string> remarks_of_groups() const;
   /// After the run.
   [[nodiscard]] collectives::CompressedAmount compressed() const;
   /// After the run: whether some kernel took its time from the accelerator's configuration.

@@ -84,7 +84,7 @@ struct ActivationsConfig {
   void fields(Visitor&& visit) {
     visit("method", method,
           "jpeg-act: cosine transforms of blocks of 8 x 8, quantised to 8 bits with a scale each; lossy");
-    visit("ratio", ratio, "Share of a block's coefficients that is kept, the lowest frequencies, above 0 and up to 1");
+    visit("ratio", ratio, "Share of a block's coefficients that is kept, the lowest frequencies", kShareAboveZero);
   }
 
   [[nodiscard]] bool on() const { return method != ActivationCompression::kNone; }
@@ -116,9 +116,9 @@ struct KfacTrainingConfig {
     visit("on", on,
           "With data on: the network is trained; false: numbers that identify rank, tensor and step are sent and "
           "compared");
-    visit("rate", rate, "Learning rate, above 0");
-    visit("momentum", momentum, "Share of the last step's change in the next, 0 up to 1");
-    visit("damping", damping, "Added to the diagonal of a factor before it is inverted, 0 or more");
+    visit("rate", rate, "Learning rate", kAboveZero);
+    visit("momentum", momentum, "Share of the last step's change in the next", kShareBelowOne);
+    visit("damping", damping, "Added to the diagonal of a factor before it is inverted");
     visit(
         "damping_form", damping_form,
         "plain: damping itself, as in SPD-KFAC's code; factored: its square root, times pi for A and divided by pi for "
@@ -127,10 +127,10 @@ struct KfacTrainingConfig {
     visit("damping_stays", damping_stays,
           "Damping stays in the running average and accumulates from inversion to inversion, as in both codes, which "
           "add it in place");
-    visit("decay", decay, "Share of the old in the running average of a factor, 0 up to 1");
+    visit("decay", decay, "Share of the old in the running average of a factor", kShareBelowOne);
     visit("most_growth", most_growth,
-          "The run ends with an error if the loss exceeds so many times that before the first step, or is no number; 1 "
-          "or more");
+          "The run ends with an error if the loss exceeds so many times that before the first step, or is no number",
+          Range{1});
   }
   [[nodiscard]] bool operator==(const KfacTrainingConfig&) const = default;
 };
@@ -250,8 +250,9 @@ struct KfacConfig {
           "Steps of one kind that would repeat what all ranks have done twice, in cycles of up to 16, are counted and "
           "not simulated. This needs data off, and nothing in the machine that is random or has its own clock");
     visit("equal_within", equal_within,
-          "Difference of stages' times up to which steps count as repeating, as a share of a step's time, up to 1; 0: "
-          "not a picosecond");
+          "Difference of stages' times up to which steps count as repeating, as a share of a step's time; 0: "
+          "not a picosecond",
+          Range{0, 1});
     visit("launch", launch, "Time that the host spends on launching a kernel", Range{0, 1'000'000'000});
     visit("negotiation", negotiation,
           "Time that ranks spend on agreeing on each tensor before a message with it begins, as in Horovod without its "

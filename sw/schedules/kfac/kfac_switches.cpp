@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "hw/core/number_text.h"
+#include "hw/core/config/number_limits.h"
 #include "sw/schedules/kfac/schedule.h"
 
 namespace weft::schedules {
@@ -140,6 +140,7 @@ void check_switches(const KfacConfig& config) {
 }  // namespace
 
 KfacConfig checked(KfacConfig config) {
+  check_numbers(config, "workload");
   check_switches(config);
   const std::unique_ptr<Trainer> trainer = trainer_of(config);
   trainer->check();
@@ -152,17 +153,6 @@ KfacConfig checked(KfacConfig config) {
                std::string(name_of(config.algorithm)) + " sent",
            config.steps);
   }
-  const auto check_share = [](const std::string& path, double share) {
-    if (share > 0 && share <= 1) return;
-    throw ConfigError(path, "expected more than 0 and at most 1, got " + to_text(share));
-  };
-  if (!(config.kl_clip >= 0)) {
-    throw ConfigError("workload.kl_clip", "expected 0 or more, got " + to_text(config.kl_clip));
-  }
-  if (!(config.equal_within >= 0 && config.equal_within <= 1)) {
-    throw ConfigError("workload.equal_within", "expected from 0 to 1, got " + std::to_string(config.equal_within));
-  }
-  if (config.activations.on()) check_share("workload.activations.ratio", config.activations.ratio);
   if (!config.compression.on()) return config;
   compression::check(config.compression, "workload.compression");
   if (compression::plan_of({.elements = 1}, config.compression).wire == compression::Wire::kHops) {

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "hw/core/config/number_limits.h"
 #include "hw/core/config/own_fields.h"
 #include "hw/core/random.h"
 #include "sw/compression/dct.h"
@@ -24,20 +25,6 @@ using Reals = Floats;
 
 std::span<const float> view(const Reals& values) {
   return values;
-}
-
-void check_ranges(const KfacTrainingConfig& config) {
-  const auto expect = [](bool held, const char* field, const char* range, double value) {
-    if (!held) {
-      throw ConfigError(std::string("workload.training.") + field,
-                        fmt::format("expected a number {}, got {}", range, value));
-    }
-  };
-  expect(config.rate > 0, "rate", "above 0", config.rate);
-  expect(config.momentum >= 0 && config.momentum < 1, "momentum", "from 0 up to and without 1", config.momentum);
-  expect(config.damping >= 0, "damping", "of 0 or more", config.damping);
-  expect(config.most_growth >= 1, "most_growth", "of 1 or more", config.most_growth);
-  expect(config.decay >= 0 && config.decay < 1, "decay", "from 0 up to and without 1", config.decay);
 }
 
 /// Evenly from -scale to scale.
@@ -59,7 +46,7 @@ KfacTraining::KfacTraining(const Kfac& kfac, std::vector<Rank*> ranks)
       dampings_(ranks_.size(), std::vector<std::optional<kfac::Damping>>(plan_.sides().size() / 2)),
       divergences_(ranks_.size()),
       losses_(ranks_.size()) {
-  check_ranges(how_.training);
+  check_numbers(how_.training, "workload.training");
   // All arithmetic is in float32, as wide as tf32 is kept; the layout of bf16 has two bytes an element.
   if (how_.activation_element() != sizeof(float)) {
     throw ConfigError("workload.type",

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <string>
 
-#include "hw/core/number_text.h"
+#include "hw/core/config/number_limits.h"
 #include "hw/core/random.h"
 #include "sw/compression/selection.h"
 #include "sw/kfac/arithmetic.h"
@@ -90,9 +90,7 @@ DlrmShape::DlrmShape(const RecommenderConfig& of, int all)
     throw ConfigError("workload.tables", "expected a multiple of the " + std::to_string(all) + " accelerators, got " +
                                              std::to_string(of.tables));
   }
-  if (!(of.exchanged > 0 && of.exchanged <= 1)) {
-    throw ConfigError("workload.exchanged", "expected a share above 0 and at most 1, got " + to_text(of.exchanged));
-  }
+  check_numbers(of, "workload");
   if (!whole()) {
     kept =
         std::clamp<std::int64_t>(std::llround(of.exchanged * static_cast<double>(vector_numbers)), 1, vector_numbers);

@@ -300,11 +300,13 @@ collectives::Carries Recommender::vectors() const {
   return {};
 }
 
-std::string Recommender::remark() const {
-  std::string text = exchanges_->remark();
-  if (const std::string more = sums_->remark(); !more.empty() && more != text)
-    text += (text.empty() ? "" : "; ") + more;
-  return text;
+std::vector<std::string> Recommender::remarks() const {
+  std::vector<std::string> lines;
+  for (const auto& group : {exchanges_.get(), sums_.get()}) {
+    const std::string remark = group->remark();
+    if (!remark.empty() && std::find(lines.begin(), lines.end(), remark) == lines.end()) lines.push_back(remark);
+  }
+  return lines;
 }
 
 collectives::CompressedAmount Recommender::compressed() const {

@@ -51,7 +51,8 @@ class Recommender {
   /// Of a rank's message of gradients, as it travels: all of it where nothing is compressed, and of a compressor by
   /// hops the mean over these. 0 with one rank, which sends none.
   [[nodiscard]] std::uint64_t gradient_bytes() const;
-  [[nodiscard]] std::string remark() const;
+  /// What its communicators do otherwise than configured, a line each.
+  [[nodiscard]] std::vector<std::string> remarks() const;
   /// After the run.
   [[nodiscard]] collectives::CompressedAmount compressed() const;
   /// What a rank sends to others in an AllToAll, as it travels.

@@ -36,7 +36,8 @@ struct RecommenderConfig {
     visit("batch", batch, "Samples of one rank", Range{1, 1 << 24});
     visit("exchanged", exchanged,
           "Share of the numbers of a sample, the largest, that travel between tables and perceptrons, forward and "
-          "backward, each with an index of 32 bits; 1: all, without indices");
+          "backward, each with an index of 32 bits; 1: all, without indices",
+          kShareAboveZero);
     visit("steps", steps, "Training steps to run", Range{1, 1000});
     visit("rate", rate, "Learning rate where data is on");
   }

@@ -391,11 +391,11 @@ TEST_F(CompressionCli, RunsSayWhatTheySentCompressed) {
        {nccl, std::string("../steps.json"), std::string("dlrm-16xv100 --set accelerators=4")}) {
     SCOPED_TRACE(platform);
     const std::string run = "run " + platform + " --timeline-ranks 0";
-    const std::string by =
-        " --set collectives.compression.method=fixed-rate --set collectives.compression.fixed_rate.bits=8";
-    const std::string text = weft(run + by + " --json").out;
-    EXPECT_NE(text.find("collectives of fixed-rate's own"), std::string::npos);
-    const json sent = json::parse(text)["compressed"];
+    const std::string by = " --set collectives.compression.method=fixed-rate";
+    const json whole = json::parse(weft(run + by + " --json").out);
+    EXPECT_NE(whole["remarks"].dump().find("collectives of fixed-rate's own"), std::string::npos);
+    EXPECT_EQ(whole["warnings"].dump().find("collectives of fixed-rate's own"), std::string::npos);
+    const json& sent = whole["compressed"];
     EXPECT_GT(sent["sent_bytes"], 0);
     EXPECT_LT(sent["sent_bytes"], sent["plain_bytes"]);
     EXPECT_TRUE(json::parse(weft(run + " --json").out)["compressed"].is_null());
@@ -477,8 +477,8 @@ TEST_F(CompressionCli, MistakesAreNamed) {
             "collective ../small.json --op all_reduce --type bf16 --compression top-k",
             {"--compression: top-k cannot compress all_reduce of bf16; it compresses all_reduce of fp32"}},
            {"ratio",
-            "collective ../small.json --op all_reduce --compression top-k --set collectives.compression.ratio=2",
-            {"collectives.compression.ratio: expected more than 0 and at most 1, got 2"}},
+            "collective ../small.json --op all_reduce --compression top-k --set collectives.compression.ratio=-1",
+            {"collectives.compression.ratio: expected a number, more than 0 and at most 1, got -1"}},
            {"levels",
             "collective ../small.json --op all_reduce --compression qsgd --set collectives.compression.qsgd.levels=128",
             {"collectives.compression.qsgd.levels: expected at most 127, as many levels as "
@@ -486,7 +486,7 @@ TEST_F(CompressionCli, MistakesAreNamed) {
            {"share",
             "collective ../small.json --op all_reduce --compression lossless "
             "--set collectives.compression.lossless.share=0",
-            {"collectives.compression.lossless.share: expected more than 0 and at most 1, got 0"}},
+            {"collectives.compression.lossless.share: expected a number, more than 0 and at most 1, got 0"}},
            {"check of copies",
             "run ../small.json --data --set collectives.compression.method=top-k",
             {"collectives.compression.method: expected none or lossless with data on"}},

@@ -82,6 +82,12 @@ TEST_F(KfacCli, AConfigurationFindsTheNetwork) {
   }
 }
 
+TEST_F(KfacCli, OneAcceleratorIsOne) {
+  const Ran table = weft("run ../kfac.json --set accelerators=1 --set per_node=1");
+  EXPECT_EQ(table.code, 0) << table.err;
+  EXPECT_NE(table.out.find(" on 1 accelerator, 16 samples each, "), std::string::npos) << table.out;
+}
+
 TEST_F(KfacCli, SeveralStepsAreShownByTheirMean) {
   const Ran table = weft(
       "run ../kfac.json --set workload.steps=5 --set workload.factor_interval=2 --set workload.inverse_interval=4");
@@ -250,9 +256,10 @@ TEST_F(KfacCli, StepsThatRepeatAreCountedAndNotSimulated) {
   EXPECT_GT(within["steps_left_out"], 10);
   EXPECT_NEAR(within["step_time_us"].get<double>() / all["step_time_us"].get<double>(), 1, 0.05);
   EXPECT_EQ(within["links"]["fabric"]["totals"]["packets"], all["links"]["fabric"]["totals"]["packets"]);
-  const Ran bad = weft("run ../kfac.json --set workload.equal_within=2");
+  const Ran bad = weft("run ../kfac.json --set workload.equal_within=1.5");
   EXPECT_EQ(bad.code, 2);
-  EXPECT_NE(bad.err.find("workload.equal_within: expected from 0 to 1, got 2"), std::string::npos) << bad.err;
+  EXPECT_NE(bad.err.find("workload.equal_within: expected a number from 0 to 1, got 1.5\n"), std::string::npos)
+      << bad.err;
 }
 
 TEST_F(KfacCli, TrainingThatIsRefused) {
@@ -267,9 +274,9 @@ TEST_F(KfacCli, TrainingThatIsRefused) {
   EXPECT_TRUE(has(refused("--data"),
                   "workload.network: norm: expected a convolution or a linear layer where workload.training is on"));
   EXPECT_TRUE(has(refused("--data --set workload.network=nano-conv --set workload.training.rate=0"),
-                  "workload.training.rate: expected a number above 0, got 0"));
+                  "workload.training.rate: expected a number, more than 0, got 0"));
   EXPECT_TRUE(has(refused("--data --set workload.network=nano-conv --set workload.training.decay=1"),
-                  "workload.training.decay: expected a number from 0 up to and without 1, got 1"));
+                  "workload.training.decay: expected a number, at least 0 and less than 1, got 1"));
   EXPECT_TRUE(has(refused("--data --set workload.network=nano-conv --set workload.type=bf16"),
                   "workload.type: expected fp32 or tf32 where workload.training is on, got bf16"));
   const Ran diverging = weft(
@@ -379,7 +386,7 @@ TEST_F(KfacCli, BadNetworks) {
   for (const auto& [setting, message] :
        {std::pair("activations.method=jpeg", "workload.activations.method: expected one of none, jpeg-act"),
         std::pair("activations.method=jpeg-act --set workload.activations.ratio=2",
-                  "workload.activations.ratio: expected more than 0 and at most 1, got 2"),
+                  "workload.activations.ratio: expected a number, more than 0 and at most 1, got 2"),
         std::pair("activations.share=1", "workload.activations.share: ")}) {
     const Ran run = weft(std::string("run ../kfac.json --set workload.") + setting);
     EXPECT_EQ(run.code, 2) << setting;

@@ -91,10 +91,32 @@ TEST_F(RecommenderCli, ThresholdsSaveTime) {
   EXPECT_LT(sparse["step_time_us"], 0.9 * whole["step_time_us"].get<double>());
 }
 
+TEST_F(RecommenderCli, RemarksStandBehindTheResultAndAreNoWarnings) {
+  const std::string remark = "all_to_all by collectives of fixed-rate's own";
+  const test::Ran ran = weft(
+      "run dlrm-16xv100 --set accelerators=4 --set workload.rows=50 --set workload.batch=12 --set workload.steps=1 "
+      "--set collectives.compression.method=fixed-rate");
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_LT(ran.out.find("\nstep time "), ran.out.find("\n" + remark)) << ran.out;
+  EXPECT_NE(ran.out.find("\n" + remark), std::string::npos) << ran.out;
+  EXPECT_EQ(ran.err.find(remark), std::string::npos) << ran.err;
+}
+
+TEST_F(RecommenderCli, OneAcceleratorIsOne) {
+  const test::Ran ran = weft(
+      "run dlrm-16xv100 --set accelerators=1 --set workload.tables=1 --set workload.rows=50 --set workload.batch=1 "
+      "--set workload.steps=1");
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_NE(ran.out.find("dlrm-16xv100: 1 table and perceptrons of "), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find(" on 1 accelerator, 1 sample each, step 1 of 1\n"), std::string::npos) << ran.out;
+}
+
 TEST_F(RecommenderCli, WhatCannotBeIsRefused) {
   for (const BadInput& bad : std::vector<BadInput>{
            {"tables", "run dlrm-16xv100 --set workload.tables=24", {"workload.tables: ", "16 accelerators, got 24"}},
-           {"share", "run dlrm-16xv100 --set workload.exchanged=0", {"workload.exchanged: ", "above 0", "got 0"}},
+           {"share",
+            "run dlrm-16xv100 --set workload.exchanged=0",
+            {"workload.exchanged: expected a number, more than 0 and at most 1, got 0"}},
            {"no AllToAll", "run dlrm-16xv100 --set collectives.algorithm=ring", {"collectives.algorithm: "}},
            {"memory", "run dlrm-16xv100 --set workload.rows=100000000", {"embedding tables", "accelerator.hbm"}}}) {
     expect_refused(bad);

@@ -49,6 +49,13 @@ class SchemaCli : public test::CliTest {
     }
   }
 
+  /// Numbers of the schema that have a default, wherever they are, by their place.
+  static void collect_numbers(const json& schema, const std::string& path, std::map<std::string, json>& found) {
+    if (!schema.is_structured()) return;
+    if (schema.is_object() && schema.contains("default") && schema["default"].is_number()) found[path] = schema;
+    for (const auto& [key, member] : schema.items()) collect_numbers(member, path + "/" + key, found);
+  }
+
   /// What the reader expects in place of an unknown key.
   std::set<std::string> known_at(json platform, const std::string& path) {
     json* at = &platform;
@@ -166,6 +173,34 @@ TEST_F(SchemaCli, SaysWhatAFieldIs) {
   EXPECT_NE(resolved(whole, machine["firmware"])["properties"]["cores"]["default"], 0);
 }
 
+TEST_F(SchemaCli, NoDefaultIsOutsideItsLimits) {
+  const json whole = schema();
+  std::map<std::string, json> numbers;
+  collect_numbers(whole, "", numbers);
+  int excluded = 0;
+  for (const auto& [path, number] : numbers) {
+    const auto usual = number["default"].get<double>();
+    if (number.contains("minimum")) {
+      EXPECT_GE(usual, number["minimum"].get<double>()) << path;
+    }
+    if (number.contains("maximum")) {
+      EXPECT_LE(usual, number["maximum"].get<double>()) << path;
+    }
+    if (number.contains("exclusiveMinimum")) {
+      EXPECT_GT(usual, number["exclusiveMinimum"].get<double>()) << path;
+      EXPECT_FALSE(number.contains("minimum")) << path;
+      ++excluded;
+    }
+    if (number.contains("exclusiveMaximum")) {
+      EXPECT_LT(usual, number["exclusiveMaximum"].get<double>()) << path;
+      EXPECT_FALSE(number.contains("maximum")) << path;
+      ++excluded;
+    }
+  }
+  EXPECT_GT(numbers.size(), 300U);
+  EXPECT_GT(excluded, 20);
+}
+
 TEST_F(SchemaCli, CatalogueIsValid) {
   ASSERT_TRUE(has_validator()) << kWithoutValidator;
   std::vector<std::string> platforms = files_in("platforms");
@@ -184,6 +219,10 @@ TEST_F(SchemaCli, ValidatorAgreesWithTheReader) {
       {R"("nic": {"part": "connectx-7", "read_ahead": "64KiB"})", true},
       {R"("nic": {"part": "connectx-7", "reed_ahead": "64KiB"})", false},
       {R"("nic": 7)", false},
+      {R"("nic": {"dctcp": {"g": 1}})", true},
+      {R"("nic": {"dctcp": {"g": 0}})", false},
+      {R"("nic": {"swift": {"most_cut": 0}})", true},
+      {R"("nic": {"swift": {"most_cut": 1}})", false},
       {R"("nicc": "connectx-7")", false},
       {R"("accelerators": 0)", false},
       {R"("accelerators": 1048577)", false},

@@ -201,11 +201,10 @@ TEST(CompressedActivations, SharesThatAreNoneAreRefused) {
       step_of(two_accelerators(), config);
       FAIL() << "was accepted";
     } catch (const ConfigError& error) {
-      EXPECT_EQ(std::string(error.what()),
-                "workload.activations.ratio: expected more than 0 and at most 1, got " + fmt::format("{}", ratio));
+      EXPECT_EQ(
+          std::string(error.what()),
+          "workload.activations.ratio: expected a number, more than 0 and at most 1, got " + fmt::format("{}", ratio));
     }
-    config.activations.method = ActivationCompression::kNone;  // the ratio of nothing
-    EXPECT_NO_THROW(step_of(two_accelerators(), config));
   }
 }
 

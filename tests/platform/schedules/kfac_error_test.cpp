@@ -61,7 +61,7 @@ std::string refusal(const KfacConfig& config) {
 TEST(KfacErrors, ABoundOnTheDivergenceBelowNoneIsRefused) {
   KfacConfig config = kfac_workload("d");
   config.kl_clip = -0.5;
-  EXPECT_EQ(refusal(config), "workload.kl_clip: expected 0 or more, got -0.5");
+  EXPECT_EQ(refusal(config), "workload.kl_clip: expected a number, at least 0, got -0.5");
 }
 
 TEST(KfacErrors, TooFewStepsToWaitForAnEarlierOneAreRefused) {
@@ -147,9 +147,9 @@ TEST(KfacErrors, SparseGradientsThatCannotBeSentAreRefused) {
             "gradients by AllReduces (may_be_sparse is false), got gamma");
   config.algorithm = "sgd";
   config.compression.ratio = 1.5;
-  EXPECT_EQ(refusal(config), "workload.compression.ratio: expected more than 0 and at most 1, got 1.5");
+  EXPECT_EQ(refusal(config), "workload.compression.ratio: expected a number, more than 0 and at most 1, got 1.5");
   config.compression.ratio = 0;
-  EXPECT_EQ(refusal(config), "workload.compression.ratio: expected more than 0 and at most 1, got 0");
+  EXPECT_EQ(refusal(config), "workload.compression.ratio: expected a number, more than 0 and at most 1, got 0");
   config.compression.method = "lossless";
   EXPECT_EQ(refusal(config),
             "workload.compression.method: expected one whose messages are gathered or summed, since this one works hop "

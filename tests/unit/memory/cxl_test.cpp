@@ -389,7 +389,8 @@ TEST(CxlPool, NamesWhatIsWrong) {
   EXPECT_EQ(refused(config, Bytes(100)),
             "remote_memory.chunk: expected a multiple of the 64 bytes of a line, got 100B");
   config.device.efficiency = 0;
-  EXPECT_EQ(refused(config, 4_KiB).find("remote_memory.cxl.device.efficiency: expected a share above 0"), 0U);
+  EXPECT_EQ(refused(config, 4_KiB),
+            "remote_memory.cxl.device.efficiency: expected a number, more than 0 and at most 1, got 0");
 }
 
 }  // namespace

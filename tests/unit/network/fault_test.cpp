@@ -85,7 +85,7 @@ TEST(FaultErrors, SayWhatWasExpected) {
                "leaf0-spine0), got \"spine7\"");
   expect_error(tree_with({{.loss = 1.5}}), "fabric.faults.0.loss", "from 0 to 1");
   expect_error(tree_with({{.bit_errors = -1}}), "fabric.faults.0.bit_errors", "from 0 to 1");
-  expect_error(tree_with({{.rate = 0}}), "fabric.faults.0.rate", "above 0");
+  expect_error(tree_with({{.rate = 0}}), "fabric.faults.0.rate", "more than 0 and at most 1, got 0");
   expect_error(tree_with({{.from = 5_us, .until = 2_us}}), "fabric.faults.0.until", "after 5us");
   FabricConfig replay = tree_with({{.link = "leaf0", .loss = 1}});
   replay.link.replay = true;

@@ -38,12 +38,6 @@ class Kaisa final : public SecondOrderTrainer {
  public:
   using SecondOrderTrainer::SecondOrderTrainer;
 
-  void check() const override {
-    const double fraction = own<KaisaConfig>().gradient_worker_fraction;
-    if (fraction > 0 && fraction <= 1) return;
-    fail("more than 0 and at most 1");
-  }
-
   /// Layers by their cost, n^3 for a factor of side n, the largest first: to the column with the least to do, and in it
   /// to the rank with the least (KAISAAssignment.greedy_assignment with colocate_factors, AssignmentStrategy.COMPUTE).
   [[nodiscard]] kfac::Placement place(std::span<const std::int64_t> sides, int ranks) const override {

@@ -12,8 +12,9 @@ struct KaisaConfig {
   template <typename Visitor>
   void fields(Visitor&& visit) {
     visit("gradient_worker_fraction", gradient_worker_fraction,
-          "Share of the ranks that have the inverses of a layer and precondition its gradient, above 0 and up to 1, of "
-          "which one rank is the least. 1: all ranks (COMM-OPT); 1 over the ranks: one rank (MEM-OPT)");
+          "Share of the ranks that have the inverses of a layer and precondition its gradient, at least one rank. 1: "
+          "all ranks (COMM-OPT); 1 over the ranks: one rank (MEM-OPT)",
+          kShareAboveZero);
   }
 };
 

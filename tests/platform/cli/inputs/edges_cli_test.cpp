@@ -119,7 +119,7 @@ TEST_F(EdgesCli, WhatIsSetWithoutEffectIsTold) {
 TEST_F(EdgesCli, SettingsThatContradictEachOtherAreRefused) {
   const std::string command = "collective ../small.json --op all_reduce --bytes 64KiB ";
   for (const auto& [sets, message] : std::vector<std::pair<std::string, std::string>>{
-           {"--set nic.dcqcn.g=2", "nic.dcqcn.g: expected a share from 0 to 1, got 2"},
+           {"--set nic.dcqcn.g=2", "nic.dcqcn.g: expected a number from 0 to 1, got 2"},
            {"--set fabric.switch.marking.min=10KiB --set fabric.switch.marking.max=1KiB",
             "fabric.switch.marking.max: expected at least switch.marking.min, which is 10KiB, got 1KiB"},
            {"--set fabric.switch.weights=[1,2,3,4,5,6,7]",

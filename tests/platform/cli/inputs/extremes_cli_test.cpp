@@ -45,8 +45,9 @@ std::vector<std::string> extremes_of(const json& field) {
   std::vector<std::string> values;
   if (std::regex_match(limits, found, std::regex("(\\S+) to (\\S+)"))) {
     values = {found[1], found[2]};
-  } else if (std::regex_match(limits, found, std::regex("at least (\\S+)"))) {
-    values = {found[1], greatest};
+  } else if (std::regex_match(limits, found,
+                              std::regex("(?:at least|more than) (\\S+)(?: and (?:at most|less than) (\\S+))?"))) {
+    values = {found[1], found[2].matched ? found[2].str() : greatest};
   } else {
     values = {"0" + unit, greatest};
   }

@@ -31,7 +31,7 @@ TEST_F(SettingsCli, ValuesThatNothingHasAreRefused) {
            {"--set nic.pcie.read_completion_boundary=96B",
             "nic.pcie.read_completion_boundary: expected a power of two, such as 64B, got 96B"},
            {"--set accelerator.compute.softmax_exposed=1.5",
-            "accelerator.compute.softmax_exposed: expected a share from 0 to 1, got 1.5"},
+            "accelerator.compute.softmax_exposed: expected a number from 0 to 1, got 1.5"},
            {"--set collectives.chunk=257B",
             "collectives.chunk: expected a multiple of 4 bytes, so that no element is cut in two, got 257B"},
            {"--set collectives.in_network.chunk=4100B",
