@@ -350,6 +350,8 @@ std::vector<IdleFields> GraphJob::idle() const {
       "fsdp of workload.parallel is 1 and workload.distributed_optimizer is false");
   const bool is_even = config.load.kind == workloads::LoadKind::kBalanced;
   for (const char* field : {"expert_skew", "expert_seed"}) add(is_even, field, "workload.expert_load is balanced");
+  add(config.dispatcher == workloads::Dispatcher::kDeepEp && config.node_limit >= config.expert_nodes(), "node_limit",
+      fmt::format("the ranks of ep are on {} node{}", config.expert_nodes(), config.expert_nodes() == 1 ? "" : "s"));
   for (const Section& section : config.optimizer.own) {
     add(section.name != config.optimizer.name.text(), section.key.c_str(),
         "workload.optimizer is " + config.optimizer.name.text());

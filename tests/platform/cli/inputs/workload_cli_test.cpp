@@ -346,6 +346,12 @@ TEST_F(WorkloadCli, TokensCrossOnceForEachNode) {
     EXPECT_GT(result["nodes_of_token"].get<double>(), 1.5);
     EXPECT_LE(result["nodes_of_token"].get<double>(), 2);
   }
+  const Ran any = weft(machine + "--set workload.dispatcher=deepep --set workload.node_limit=2");
+  ASSERT_EQ(any.code, 0) << any.err;
+  const nlohmann::json unused = nlohmann::json::parse(any.out)["without_effect"];
+  ASSERT_EQ(unused.size(), 1U) << unused;
+  EXPECT_EQ(unused[0]["field"], "workload.node_limit");
+  EXPECT_EQ(unused[0]["because"], "the ranks of ep are on 2 nodes");
   const Ran refused = weft(machine + "--set collectives.algorithm=nccl --set workload.dispatcher=deepep");
   EXPECT_EQ(refused.code, 2);
   EXPECT_NE(refused.err.find("workload.dispatcher: expected alltoall, or workload.library communicators and "
