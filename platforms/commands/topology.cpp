@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // weft topology: what networks a platform has, in numbers and in pictures.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -94,6 +95,7 @@ ordered_json to_json(const Network& network) {
           {"least_buffer_bytes", buffers_of(network).first.count()},
           {"most_buffer_bytes", buffers_of(network).second.count()},
           {"planes", network.plan->config().planes},
+          {"faults", faults_of(network)},
           {"starved", starved_to_json(network)}};
 }
 
@@ -103,6 +105,38 @@ std::string planes_text(const std::vector<int>& links) {
   const std::string each = *least == *most ? std::to_string(*least) : fmt::format("{} to {}", *least, *most);
   return fmt::format("{}: plane0 to plane{}, with {} link{} of an end each", links.size(), links.size() - 1, each,
                      *most == 1 ? "" : "s");
+}
+
+/// "plane3 down, from 1 ms on".
+std::string fault_text(const fabric::Fault& fault) {
+  std::vector<std::string> parts;
+  if (fault.down && fault.links > 0) {
+    parts.push_back(fmt::format("{} link{} down", fault.links, fault.links == 1 ? "" : "s"));
+  } else if (fault.down) {
+    parts.emplace_back("down");
+  }
+  if (fault.rate < 1 && fault.every == Time()) parts.push_back(fmt::format("{:.4g} % of the rate", 100 * fault.rate));
+  if (fault.rate < 1 && fault.every > Time()) {
+    parts.push_back(fmt::format("{:.4g} to 100 % of the rate", 100 * fault.rate));
+  }
+  if (fault.damages()) parts.emplace_back("loses packets");
+  if (fault.jitter > Time()) parts.push_back("jitter of " + short_time(fault.jitter));
+  std::string text = fault.link + " " + fmt::format("{}", fmt::join(parts, ", "));
+  if (fault.from > Time()) text += ", from " + short_time(fault.from);
+  if (fault.until > Time()) {
+    text += (fault.from > Time() ? " to " : ", up to ") + short_time(fault.until);
+  } else if (fault.from > Time()) {
+    text += " on";
+  }
+  return text;
+}
+
+std::vector<std::string> faults_of(const Network& network) {
+  std::vector<std::string> all;
+  for (const fabric::Fault& fault : network.plan->config().faults) {
+    if (!fault.is_nothing()) all.push_back(fault_text(fault));
+  }
+  return all;
 }
 
 std::string to_text(const Network& network) {
@@ -125,6 +159,8 @@ std::string to_text(const Network& network) {
       {"  deadlock", deadlock_text(*network.plan)}};
   const std::vector<int>& planes = network.plan->config().planes;
   if (!planes.empty()) lines.push_back({"  planes", planes_text(planes)});
+  // All above and the pictures are of the network as it was built.
+  for (const std::string& fault : faults_of(network)) lines.push_back({"  at fault", fault});
   return in_columns(lines);
 }
 

@@ -105,6 +105,19 @@ TEST_F(PlanesCli, AFaultOfOneNodeIsThatNodesAlone) {
   EXPECT_NEAR(busy["port8 out"] / busy["port2 out"], kOneOf18, 0.005);
 }
 
+TEST_F(PlanesCli, TopologyListsFaults) {
+  const std::string faults =
+      "--set 'scale_up.fabric.faults=[{\"link\":\"plane3\",\"down\":true,\"from\":\"1ms\"},"
+      "{\"link\":\"end1-plane0\",\"down\":true,\"links\":1},{\"link\":\"end2\",\"rate\":0.5},"
+      "{\"link\":\"end3\",\"down\":true,\"node\":7}]' --set accelerators=48 ";
+  const Ran table = weft("topology ../domain.json " + faults);
+  ASSERT_EQ(table.code, 0) << table.err;
+  EXPECT_NE(table.out.find("  at fault                  plane3 down, from 1 ms on\n"), std::string::npos) << table.out;
+  const json all = json::parse(weft("topology ../domain.json --json " + faults).out)["networks"];
+  EXPECT_EQ(all[0]["faults"], json::array());
+  EXPECT_EQ(all[1]["faults"], json({"plane3 down, from 1 ms on", "end1-plane0 1 link down", "end2 50 % of the rate"}));
+}
+
 TEST_F(PlanesCli, RefusesBadInput) {
   const auto refused = [this](const std::string& arguments, const std::string& path, const std::string& expected) {
     const Ran ran = weft("collective ../domain.json --op all_gather --bytes 1MiB " + arguments);
