@@ -77,36 +77,6 @@ ordered_json starved_to_json(const Network& network) {
   return all;
 }
 
-ordered_json to_json(const Network& network) {
-  const fabric::Measures& measures = network.measures;
-  return {{"network", network.name},
-          {"ends", measures.ends},
-          {"switches", measures.switches},
-          {"links", measures.links},
-          {"diameter", measures.diameter},
-          {"diameter_switches", measures.diameter == 0 ? 0 : measures.diameter - 1},
-          {"average_hops", measures.average_hops},
-          {"all_pairs", measures.all_pairs},
-          {"bisection_gbps", static_cast<double>(measures.bisection.count()) * 1e-9},
-          {"bisection_by", measures.bisection_by},
-          {"lanes", network.plan->config().link.lanes},
-          {"lanes_needed", network.plan->topology().lanes_needed},
-          {"deadlock_checked", network.plan->checked()},
-          {"least_buffer_bytes", buffers_of(network).first.count()},
-          {"most_buffer_bytes", buffers_of(network).second.count()},
-          {"planes", network.plan->config().planes},
-          {"faults", faults_of(network)},
-          {"starved", starved_to_json(network)}};
-}
-
-/// "18: plane0 to plane17, with 1 link of an end each".
-std::string planes_text(const std::vector<int>& links) {
-  const auto [least, most] = std::minmax_element(links.begin(), links.end());
-  const std::string each = *least == *most ? std::to_string(*least) : fmt::format("{} to {}", *least, *most);
-  return fmt::format("{}: plane0 to plane{}, with {} link{} of an end each", links.size(), links.size() - 1, each,
-                     *most == 1 ? "" : "s");
-}
-
 /// "plane3 down, from 1 ms on".
 std::string fault_text(const fabric::Fault& fault) {
   std::vector<std::string> parts;
@@ -137,6 +107,36 @@ std::vector<std::string> faults_of(const Network& network) {
     if (!fault.is_nothing()) all.push_back(fault_text(fault));
   }
   return all;
+}
+
+ordered_json to_json(const Network& network) {
+  const fabric::Measures& measures = network.measures;
+  return {{"network", network.name},
+          {"ends", measures.ends},
+          {"switches", measures.switches},
+          {"links", measures.links},
+          {"diameter", measures.diameter},
+          {"diameter_switches", measures.diameter == 0 ? 0 : measures.diameter - 1},
+          {"average_hops", measures.average_hops},
+          {"all_pairs", measures.all_pairs},
+          {"bisection_gbps", static_cast<double>(measures.bisection.count()) * 1e-9},
+          {"bisection_by", measures.bisection_by},
+          {"lanes", network.plan->config().link.lanes},
+          {"lanes_needed", network.plan->topology().lanes_needed},
+          {"deadlock_checked", network.plan->checked()},
+          {"least_buffer_bytes", buffers_of(network).first.count()},
+          {"most_buffer_bytes", buffers_of(network).second.count()},
+          {"planes", network.plan->config().planes},
+          {"faults", faults_of(network)},
+          {"starved", starved_to_json(network)}};
+}
+
+/// "18: plane0 to plane17, with 1 link of an end each".
+std::string planes_text(const std::vector<int>& links) {
+  const auto [least, most] = std::minmax_element(links.begin(), links.end());
+  const std::string each = *least == *most ? std::to_string(*least) : fmt::format("{} to {}", *least, *most);
+  return fmt::format("{}: plane0 to plane{}, with {} link{} of an end each", links.size(), links.size() - 1, each,
+                     *most == 1 ? "" : "s");
 }
 
 std::string to_text(const Network& network) {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "hw/core/fields.h"
+#include "hw/core/quantity.h"
 #include "platforms/config/input_error.h"
 
 /// What tests of configurations share.
