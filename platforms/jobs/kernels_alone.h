@@ -24,6 +24,6 @@ struct KernelTimes {
 [[nodiscard]] nlohmann::ordered_json to_json(const std::optional<KernelTimes>& times);
 /// A line for people; empty where there is nothing to say. `of` is what of the run they are of, "in 2 steps"; empty:
 /// all that the table is of.
-[[nodiscard]] std::string to_text(const std::optional<KernelTimes>& times, const std::string& of);
+[[nodiscard]] std::string to_text(const std::optional<KernelTimes>& times, const std::string& of = "");
 
 }  // namespace weft::platforms

@@ -17,6 +17,6 @@ nlohmann::ordered_json energy_summary(const EnergyAccount& account);
 std::string joules_text(double joules);
 
 /// A short table for people. `of` is what of the run it is of, "in 2 steps"; empty: all that other tables are of.
-std::string energy_text(const EnergyAccount& account, const std::string& of);
+std::string energy_text(const EnergyAccount& account, const std::string& of = "");
 
 }  // namespace weft::platforms

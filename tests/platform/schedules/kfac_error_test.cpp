@@ -150,6 +150,7 @@ TEST(KfacErrors, SparseGradientsThatCannotBeSentAreRefused) {
   EXPECT_EQ(refusal(config), "workload.compression.ratio: expected a number, more than 0 and at most 1, got 1.5");
   config.compression.ratio = 0;
   EXPECT_EQ(refusal(config), "workload.compression.ratio: expected a number, more than 0 and at most 1, got 0");
+  config.compression.ratio = 0.01;
   config.compression.method = "lossless";
   EXPECT_EQ(refusal(config),
             "workload.compression.method: expected one whose messages are gathered or summed, since this one works hop "

@@ -52,6 +52,7 @@ int layer_of(const std::string& path) {
   static const std::map<std::string, int> kLayers = {{"hw/core", 1},
                                                      {"platforms/config", 10},
                                                      {"platforms/import", 11},
+                                                     {"platforms/streams", 11},
                                                      {"platforms/machine", 11},
                                                      {"platforms/results", 12},
                                                      {"platforms/jobs", 13},
