@@ -11,11 +11,11 @@
 
 namespace weft::platforms {
 
-/// What a rank sent in compressed collectives in all of a run, the mean over ranks. A line of the run's table; empty if
-/// nothing was compressed.
+/// What a rank sent in compressed collectives in all that was simulated of a run, the mean over ranks. A line of the
+/// run's table; empty if nothing was compressed.
 inline std::string compressed_text(const collectives::CompressedAmount& amount, int ranks) {
   if (amount.plain == 0) return {};
-  return fmt::format("sent compressed         {:>10}  {:.3g} % of {}, by a rank in the whole run\n",
+  return fmt::format("sent compressed         {:>10}  {:.3g} % of {}, by a rank in all that was simulated\n",
                      short_bytes(amount.sent / ranks), 100 * amount.sent / amount.plain,
                      short_bytes(amount.plain / ranks));
 }
