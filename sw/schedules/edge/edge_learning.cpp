@@ -19,11 +19,12 @@ namespace {
 
 constexpr std::uint64_t kParameterBytes = 4;
 
-/// Throws QuantityOverflow.
-Time time_of(double seconds) {
+/// So long after a time. Throws QuantityOverflow.
+Time after(Time from, double seconds) {
   constexpr double kMost = 9.2e18;
-  if (!(seconds * 1e12 < kMost)) overflow("a time", seconds * 1e12);
-  return Time(std::llround(seconds * 1e12));
+  const double at = static_cast<double>(from.count()) + seconds * 1e12;
+  if (!(at < kMost)) overflow("a time", at);
+  return from + Time(std::llround(seconds * 1e12));
 }
 
 /// Shadowing: ratios in dB are normal.
@@ -157,7 +158,7 @@ Task EdgeLearning::send(Link& link, bool down, int round) {
   firmware::QueuePair& pair = down ? link.down : link.up;
   for (std::uint64_t at = 0; at < bytes; at += piece) {
     const std::uint64_t length = std::min(piece, bytes - at);
-    const Time due = began + time_of(8 * static_cast<double>(at + length) / rate);
+    const Time due = after(began, 8 * static_cast<double>(at + length) / rate);
     if (due > processor.now()) co_await processor.delay(due - processor.now());
     pair.write(source + at, target + at, length, /*notify=*/at + length == bytes, 0, /*signaled=*/false);
   }
@@ -188,8 +189,8 @@ Task EdgeLearning::work(Link& link) {
     co_await link.at_worker->next();
     link.compare(*link.rank, link.local, block(link, true, round));
     accelerator::KernelWork kernel;
-    kernel.compute = time_of(static_cast<double>(part.parameters) *
-                             workers_[static_cast<std::size_t>(round)][link.worker].compute_s);
+    kernel.compute = after(
+        {}, static_cast<double>(part.parameters) * workers_[static_cast<std::size_t>(round)][link.worker].compute_s);
     link.rank->accelerator.submit(kernel_command(kComputeStream, "block", kernel));
     link.rank->accelerator.notify(kComputeStream, *link.computed, 0);
     co_await link.computed->next();
