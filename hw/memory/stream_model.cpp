@@ -139,14 +139,22 @@ const KnownStreams* find_known(const dram::MemoryConfig& config) {
   return found == provided().end() ? nullptr : found->second;
 }
 
-Time idle_read(const dram::MemoryConfig& config) {
-  const KnownStreams* known = find_known(config);
-  return known == nullptr ? Channel(config).idle_read() : Time(known->read_ps);
-}
-
 }  // namespace
 
-StreamModel::StreamModel(const dram::MemoryConfig& config) : config_(config), read_(idle_read(config)) {}
+StreamModel::StreamModel(const dram::MemoryConfig& config) : config_(config) {
+  const KnownStreams* known = find_known(config);
+  if (known == nullptr) {
+    read_ = Channel(config).idle_read();
+    return;
+  }
+  read_ = Time(known->read_ps);
+  for (std::size_t size = 0; size < measured_.size(); ++size) {
+    for (std::size_t share = 0; share < kShares; ++share) {
+      // What a byte takes is asked for where all is read or all written (byte_energy).
+      measured_[size][share] = {known->sustained[size][share], known->byte_energy[size][share == 0 ? 0 : 1]};
+    }
+  }
+}
 
 double StreamModel::sustained(std::size_t size, std::size_t share) const {
   return measured(size, share).share;
@@ -159,11 +167,6 @@ double StreamModel::byte_energy(std::size_t size, bool write) const {
 const StreamModel::Measured& StreamModel::measured(std::size_t size, std::size_t share) const {
   std::optional<Measured>& known = measured_[size][share];
   if (known) return *known;
-  if (const KnownStreams* streams = find_known(config_)) {
-    // What a byte takes is asked for where all is read or all written (byte_energy).
-    known = {streams->sustained[size][share], streams->byte_energy[size][share == 0 ? 0 : 1]};
-    return *known;
-  }
   Channel channel(config_);
   const auto quarters = static_cast<int>(share);
   if (size < kSizes.size()) {

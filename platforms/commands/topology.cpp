@@ -17,6 +17,7 @@
 #include "platforms/cli/result_files.h"
 #include "platforms/commands/analytical/platform.h"
 #include "platforms/commands/command.h"
+#include "platforms/config/text.h"
 #include "platforms/machine/platform.h"
 #include "platforms/results/format.h"
 #include "platforms/results/pictures/topology_picture.h"
@@ -81,7 +82,7 @@ ordered_json starved_to_json(const Network& network) {
 std::string fault_text(const fabric::Fault& fault) {
   std::vector<std::string> parts;
   if (fault.down && fault.links > 0) {
-    parts.push_back(fmt::format("{} link{} down", fault.links, fault.links == 1 ? "" : "s"));
+    parts.push_back(counted(fault.links, "link") + " down");
   } else if (fault.down) {
     parts.emplace_back("down");
   }

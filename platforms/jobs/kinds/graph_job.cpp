@@ -351,7 +351,7 @@ std::vector<IdleFields> GraphJob::idle() const {
   const bool is_even = config.load.kind == workloads::LoadKind::kBalanced;
   for (const char* field : {"expert_skew", "expert_seed"}) add(is_even, field, "workload.expert_load is balanced");
   add(config.dispatcher == workloads::Dispatcher::kDeepEp && config.node_limit >= config.expert_nodes(), "node_limit",
-      fmt::format("the ranks of ep are on {} node{}", config.expert_nodes(), config.expert_nodes() == 1 ? "" : "s"));
+      "the ranks of ep are on " + counted(config.expert_nodes(), "node"));
   for (const Section& section : config.optimizer.own) {
     add(section.name != config.optimizer.name.text(), section.key.c_str(),
         "workload.optimizer is " + config.optimizer.name.text());
