@@ -164,7 +164,10 @@ int run_machine(const CollectiveOptions& options, Platform& platform, const Coll
   const bool draws = !options.out.empty() || !options.timeline.file.empty();
   const std::unique_ptr<TimelineProbe> probe =
       draws ? open_timeline(files, options.timeline, options.out, folder, machine.size()) : nullptr;
-  if (probe) machine.record(*probe);
+  if (probe) {
+    machine.record(*probe);
+    rows.record(*probe, options.timeline.ranks);
+  }
   const std::unique_ptr<WaveRecording> waves = open_waves(options.waves, machine, files);
   std::optional<Interrupted> interrupted;
   {
@@ -189,7 +192,7 @@ int run_machine(const CollectiveOptions& options, Platform& platform, const Coll
 
   if (waves) waves->close();
   if (probe) {
-    if (options.platform.why) draw_path(*probe, *machine.causes(), machine.causes()->path());
+    if (options.platform.why) draw_path(*probe, *machine.causes(), machine.causes()->path(rows.end()));
     probe->close();
   }
   ordered_json summary = rows.summary(partial_json(interrupted));

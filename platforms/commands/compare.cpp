@@ -18,9 +18,11 @@ namespace {
 
 using nlohmann::ordered_json;
 
+constexpr double kMostPercent = 1e9;
+
 struct CompareOptions {
   std::vector<std::string> results;
-  double tolerance = -1;  ///< percent; below 0: any difference is fine
+  double tolerance = -1;  ///< percent; below 0, which nobody can give: any difference is fine
   bool json = false;
 };
 
@@ -33,7 +35,7 @@ int compare(const CompareOptions& options) {
     ordered_json comparison = compare_runs(base, read_run(options.results[i]));
     const double before = comparison["before_us"];
     const double percent = 100 * comparison["difference_us"].get<double>() / before;
-    if (options.tolerance >= 0 && std::abs(percent) > options.tolerance) {
+    if (options.tolerance >= 0 && !(std::abs(percent) <= options.tolerance)) {
       beyond += fmt::format("{} takes {:+.2f} % compared to {}, beyond --tolerance {}\n", options.results[i], percent,
                             base.name, options.tolerance);
     }
@@ -55,7 +57,8 @@ Command compare_command(const Arguments& parent) {
       .required()
       .type_name("FOLDER");
   app.add_option("--tolerance", options->tolerance, "Exit with 1 if a run's time differs by more than so many percent")
-      .type_name("PERCENT");
+      .type_name("PERCENT")
+      .check(Within(0.0, kMostPercent));
   app.add_flag("--json", options->json, "Print JSON");
   return {app, [options] { return compare(*options); }};
 }

@@ -189,7 +189,7 @@ int run_machine(const RunOptions& options, Platform& platform) {
   const Time span = run.span();
   summary["configuration"] = "config.json";
   if (probe) {
-    if (options.platform.why) draw_path(*probe, *machine.causes(), machine.causes()->path());
+    if (options.platform.why) draw_path(*probe, *machine.causes(), machine.causes()->path(run.why().until));
     probe->close();
     summary["timeline"] = options.timeline.text();
     if (probe->picture()) write_file(folder / "timeline.svg", probe->picture()->svg());

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "platforms/jobs/compressed_numbers.h"
+#include "platforms/results/format.h"
 #include "sw/collectives/compressed/collectives.h"
 #include "sw/collectives/reference.h"
 
@@ -31,6 +32,7 @@ struct Concurrent {
   int last = 0;                        ///< member that ended the turn's so far
   Time ended;                          ///< when it did
   std::uint64_t multicast_so_far = 0;  ///< tasks
+  std::vector<int> tracks = {};        ///< of ranks that are drawn
 };
 
 std::optional<dimensions::Operation> operation_of(CollectiveOp op) {
@@ -105,6 +107,7 @@ struct Session {
   std::vector<std::vector<std::pair<std::uint64_t, Time>>> compressed_so_far;  ///< by part and rank: bytes and kernels
   std::vector<std::unique_ptr<firmware::Counter>> gates;                       ///< by rank: how many runs may begin
   std::vector<Time> compressing_until;                                         ///< by rank: of all parts
+  Probe* probe = nullptr;                                                      ///< null: nobody records
 
   [[nodiscard]] std::uint64_t unit() const { return size_of(type); }
   [[nodiscard]] std::size_t threads() const { return parts.size() * static_cast<std::size_t>(machine.size()); }
@@ -133,6 +136,7 @@ struct Session {
   [[nodiscard]] bool is_lossy(const Concurrent& part) const;
   [[nodiscard]] std::optional<CompressedResult> compression() const;
   void finish_turn(Time now);
+  void draw(const Concurrent& part, int member, Time since) const;
 };
 
 collectives::Reference Session::reference(const Concurrent& part) const {
@@ -293,6 +297,43 @@ Task Session::perform(Concurrent& part, int member, std::uint64_t bytes) {
   return communicator.barrier(member);
 }
 
+/// As NCCL's kernels call it.
+std::string_view called(CollectiveOp op) {
+  switch (op) {
+    case CollectiveOp::kAllgather:
+    case CollectiveOp::kAllgatherReduceScatter:  // is two parts
+      return "AllGather";
+    case CollectiveOp::kReduceScatter:
+      return "ReduceScatter";
+    case CollectiveOp::kBroadcast:
+      return "Broadcast";
+    case CollectiveOp::kReduce:
+      return "Reduce";
+    case CollectiveOp::kAllToAll:
+    case CollectiveOp::kGather:
+    case CollectiveOp::kScatter:
+      return "SendRecv";
+    case CollectiveOp::kAllReduce:
+    case CollectiveOp::kBarrier:
+      break;
+  }
+  return "AllReduce";
+}
+
+void Session::draw(const Concurrent& part, int member, Time since) const {
+  if (part.tracks.empty() || member >= static_cast<int>(part.tracks.size())) return;
+  const std::string what = fmt::format("{} of {}{}", name_of(part.op), short_bytes(static_cast<double>(sizes[turn])),
+                                       warm_up && turn == 0 ? ", warm-up" : "");
+  probe->slice(part.tracks[static_cast<std::size_t>(member)], {.what = what,
+                                                               .from = since,
+                                                               .to = machine.rank(member).processor->now(),
+                                                               .kind = SliceKind::kCollective,
+                                                               .operation = called(part.op),
+                                                               .asked = since,
+                                                               .bytes = static_cast<std::int64_t>(sent(part)),
+                                                               .ranks = machine.size()});
+}
+
 Task Session::run(Concurrent& part, int member) {
   firmware::Processor& processor = *machine.rank(member).processor;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
@@ -318,7 +359,9 @@ Task Session::run(Concurrent& part, int member) {
       for (auto& gate : gates) gate->set(i + 1);
     }
     co_await gates[static_cast<std::size_t>(member)]->reach(i + 1);
+    const Time since = processor.now();
     co_await perform(part, member, sizes[i]);
+    if (probe != nullptr) draw(part, member, since);
     part.last = member;
     part.ended = processor.now();
     if (++at_end == threads()) finish_turn(processor.now());
@@ -329,12 +372,14 @@ Task Session::run(Concurrent& part, int member) {
 
 std::vector<CollectiveResult> run_collective(Machine& machine, CollectiveOp op, const std::vector<std::uint64_t>& sizes,
                                              ElementType type, std::string* remark, bool warm_up,
-                                             const std::function<void(const CollectiveResult&, bool)>& ended) {
+                                             const std::function<void(const CollectiveResult&, bool)>& ended,
+                                             const Drawn& drawn) {
   if (sizes.empty()) return {};
   std::vector<std::uint64_t> turns = sizes;
   if (warm_up) turns.insert(turns.begin(), sizes.front());
   Session session{machine, op, type, turns, {}, 0, 0, 0, Time(), warm_up, ended, {}, {}, {}, {}, {}, {}, {}, {}};
   session.compressing_until.resize(static_cast<std::size_t>(machine.size()));
+  session.probe = drawn.probe;
   for (const CollectiveOp each : parts_of(op)) {
     auto communicator = std::make_unique<Communicator>(machine.ranks(), machine.config().collectives, "collectives");
     if (const auto operation = operation_of(each)) communicator->check(*operation);
@@ -356,6 +401,10 @@ std::vector<CollectiveResult> run_collective(Machine& machine, CollectiveOp op, 
       if (part.op == CollectiveOp::kReduceScatter || part.op == CollectiveOp::kAllToAll) {
         part.output = rank.memory.allocate("the collective's output", largest);
       }
+    }
+    for (Concurrent& part : session.parts) {
+      if (drawn.probe == nullptr || r >= drawn.ranks) break;
+      part.tracks.push_back(drawn.probe->add_track(fmt::format("accelerator {}", r), std::string(name_of(part.op))));
     }
     session.gates.push_back(std::make_unique<firmware::Counter>(*rank.processor, "the other ranks"));
   }

@@ -88,15 +88,21 @@ struct CollectiveResult {
   std::int64_t wrong = -1;                   ///< elements that differ from the reference; -1 where data is off
 };
 
+/// What pictures have of calls.
+struct Drawn {
+  Probe* probe = nullptr;  ///< null: there is none
+  int ranks = 0;           ///< the first so many
+};
+
 /// Runs `op` once for each of `sizes`, one after the other, all ranks entering together; with `warm_up` after one
 /// unmeasured run of the first size, since the first one may make connections and staging memory. With data on, fills
 /// buffers from the seed and compares every rank's memory with the sum that a reference computes: integers in `type`,
 /// so that no order of addition rounds. What a compressor changes is compared with a sum of real numbers instead, and
 /// its error is told. `remark` gets what ran otherwise than the configuration asked for, if anything did. `ended` is
-/// called with each as it ends, that of the warm-up with `measured` false.
+/// called with each as it ends, that of the warm-up with `measured` false. Calls are told to the probe of `drawn`.
 std::vector<CollectiveResult> run_collective(
     Machine& machine, CollectiveOp op, const std::vector<std::uint64_t>& sizes, ElementType type,
     std::string* remark = nullptr, bool warm_up = true,
-    const std::function<void(const CollectiveResult& result, bool measured)>& ended = {});
+    const std::function<void(const CollectiveResult& result, bool measured)>& ended = {}, const Drawn& drawn = {});
 
 }  // namespace weft::platforms

@@ -172,21 +172,22 @@ Machine& CollectiveRows::build() {
 
 void CollectiveRows::run(const std::function<void(const CollectiveResult&, bool)>& ended) {
   platform_.checked([&] {
-    run_collective(*machine_, request_.op, request_.sizes, request_.type, &remark_, request_.warms_up,
-                   [&](const CollectiveResult& result, bool measured) {
-                     const Time now = machine_->dispatcher().now();
-                     if (measured) {
-                       ends_.push_back(now);
-                       results_.push_back(result);
-                     } else {
-                       from_ = now;
-                       since_ = link_baseline(*machine_);
-                       busy_ = busy_so_far(*machine_, now);
-                       if (Causes* causes = machine_->dispatcher().causes(); causes != nullptr)
-                         causes->tables().begin_again();
-                     }
-                     if (ended) ended(result, measured);
-                   });
+    run_collective(
+        *machine_, request_.op, request_.sizes, request_.type, &remark_, request_.warms_up,
+        [&](const CollectiveResult& result, bool measured) {
+          const Time now = machine_->dispatcher().now();
+          if (measured) {
+            ends_.push_back(now);
+            results_.push_back(result);
+          } else {
+            from_ = now;
+            since_ = link_baseline(*machine_);
+            busy_ = busy_so_far(*machine_, now);
+            if (Causes* causes = machine_->dispatcher().causes(); causes != nullptr) causes->tables().begin_again();
+          }
+          if (ended) ended(result, measured);
+        },
+        drawn_);
   });
 }
 

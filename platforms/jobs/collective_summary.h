@@ -50,6 +50,8 @@ class CollectiveRows {
   CollectiveRows(Platform& platform, CollectiveRequest request);
 
   Machine& build();
+  /// Draws calls of the first `ranks` ranks. Before run().
+  void record(Probe& probe, int ranks) { drawn_ = {&probe, ranks}; }
   /// `ended` is called with each row as it ends, that of the warm-up with `measured` false. Throws what a run throws;
   /// after that, too, there is a summary().
   void run(const std::function<void(const CollectiveResult& result, bool measured)>& ended = {});
@@ -72,6 +74,8 @@ class CollectiveRows {
   /// The rows without the warm-up.
   [[nodiscard]] Time length() const { return ends_.empty() ? Time() : ends_.back() - from_; }
   [[nodiscard]] const LinkBaseline* since() const { return since_.get(); }
+  /// Of the last row.
+  [[nodiscard]] Time end() const { return ends_.empty() ? machine_->end() : ends_.back(); }
   /// Where there is a row.
   [[nodiscard]] WhySpan why() const { return {from_, ends_.back(), ends_, since_.get(), busy_}; }
 
@@ -80,6 +84,7 @@ class CollectiveRows {
   CollectiveRequest request_;
   Stopwatch watch_;
   Machine* machine_ = nullptr;
+  Drawn drawn_;
   std::vector<CollectiveResult> results_;
   std::string remark_;
   Time from_;

@@ -37,7 +37,7 @@ class Job {
   /// Draws what the first `ranks` ranks do, beside what the machine's modules draw.
   virtual void record(Probe& /*probe*/, int /*ranks*/) {}
   /// `begins` is called when a run that prepares itself first (it measures its machine, say) begins what it is for.
-  virtual void set_begins(std::function<void()> /*begins*/) {}
+  virtual void set_begins(std::function<void(Time at)> /*begins*/) {}
   /// Of a job that leaves out what would be equal to what it has done, and says so there.
   virtual void set_left_out(LeftOut& /*left_out*/) {}
   /// Why nothing is left out although the platform's `steady` asks for it; empty where something may be.

@@ -32,7 +32,7 @@ Machine& MachineRun::build(bool runs) {
 }
 
 void MachineRun::start() {
-  job_->set_begins([this] { prepared_ = take_baseline(*machine_, machine_->dispatcher().now()); });
+  job_->set_begins([this](Time at) { prepared_ = take_baseline(*machine_, at); });
   left_out_.emplace(*machine_);
   job_->set_left_out(*left_out_);
   running_.emplace();

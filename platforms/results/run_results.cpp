@@ -64,7 +64,11 @@ ordered_json object_of(const fs::path& file, const std::string& what) {
 double RunResults::time_us() const {
   constexpr double kNanosecond = 1e-3;
   const auto number = [this](const char* key) { return summary.contains(key) && summary[key].is_number(); };
-  if (number("simulated_us")) return summary["simulated_us"].get<double>();
+  if (number("simulated_us")) {
+    const ordered_json prepared = summary.value("prepared", ordered_json());
+    const bool has_prepared = prepared.is_object() && prepared.contains("time_us") && prepared["time_us"].is_number();
+    return summary["simulated_us"].get<double>() - (has_prepared ? prepared["time_us"].get<double>() : 0);
+  }
   if (number("last_finish_ns")) return kNanosecond * summary["last_finish_ns"].get<double>();
   throw InputError((fs::path(name) / "summary.json").string(), "simulated_us", "a number", "none");
 }

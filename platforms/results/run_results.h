@@ -14,8 +14,8 @@ struct RunResults {
   nlohmann::ordered_json config;  ///< config.json, or null
   nlohmann::ordered_json why;     ///< why.json of a run with --why, or null
 
-  /// Simulated, in microseconds; of an analytical network until its last end has finished. Throws InputError where the
-  /// summary has none.
+  /// Simulated, in microseconds, without what a job prepared itself for; of an analytical network until its last end
+  /// has finished. Throws InputError where the summary has none.
   [[nodiscard]] double time_us() const;
   /// Every field's value and its source, as config.json has them; an empty object where it has none.
   [[nodiscard]] nlohmann::ordered_json values() const;

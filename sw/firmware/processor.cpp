@@ -217,6 +217,7 @@ void Processor::run(Time now, Thread& thread) {
   }
   if (thread.task.done()) {
     last_end_ = std::max(last_end_, local_);
+    if (Causes* const causes = dispatcher_.causes(); causes != nullptr) causes->end_program(local_);
     thread.task = Task();
     free_threads_.push_back(&thread);
   }

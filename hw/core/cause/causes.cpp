@@ -118,6 +118,7 @@ void Causes::move_together(std::uint32_t from) {
   }
   nodes_.cut_to(left);
   last_ = current_ = tip_ = moved(last_, from);
+  program_ = moved(program_, from);
   const bool all = from == trunk_;
   if (from < old_) middle_ = moved_first(old_, from, left);
   old_ = left;
@@ -183,13 +184,15 @@ void Causes::add_since(Time since, CauseSums& sums) const {
   if (sum > Time()) sums[why] += sum;
 }
 
-std::vector<Causes::Step> Causes::path() const {
+std::vector<Causes::Step> Causes::path(Time until) const {
   std::vector<Step> steps;
   // Backwards, so that a step that goes on in the next is a part of it.
-  each_since(0, last_, [&](std::int64_t, const Step& step) {
+  each_since(0, program_end_ == until ? program_ : last_, [&](std::int64_t begin, const Step& step) {
+    if (begin >= until.count()) return;
     const bool goes_on = !steps.empty() && steps.back().kind == step.kind && steps.back().place == step.place &&
                          steps.back().context == step.context;
     if (!goes_on) steps.push_back(step);
+    steps.back().until = std::min(steps.back().until, until.count());
   });
   std::reverse(steps.begin(), steps.end());
   return steps;

@@ -77,6 +77,13 @@ class Causes {
   void set_holder(CauseKind kind, Place place) { holder_ = {0, kind, place}; }
   /// Kind kOther: nobody said so.
   [[nodiscard]] Why take_holder() { return std::exchange(holder_, {}); }
+  /// A program ends in this event, and at this time as it counts it, which may be later. A run may go on: a timer that
+  /// finds a lost acknowledgement, say, is after the end of what the run is for.
+  void end_program(Time at) {
+    if (at < program_end_) return;
+    program_end_ = at;
+    program_ = current_;
+  }
   /// The pieces that lead to the event being handled, from `since` on, are added to `sums`.
   void add_since(Time since, CauseSums& sums) const;
   [[nodiscard]] CauseTables& tables() { return tables_; }
@@ -95,6 +102,7 @@ class Causes {
     const std::uint32_t from = begin_collection();
     each_tip([this, from](std::uint32_t tip) { keep(tip, from); });
     keep(last_, from);
+    if (program_ != 0) keep(program_, from);
     finish_keeping(from);
     move_together(from);
     each_tip([this, from](std::uint32_t& tip) { tip = moved(tip, from); });
@@ -134,8 +142,8 @@ class Causes {
 
   // For what a run leaves:
 
-  /// The path from the start to the last event.
-  [[nodiscard]] std::vector<Step> path() const;
+  /// The path from the start to `until`: to the program that ended then, or else to the last event.
+  [[nodiscard]] std::vector<Step> path(Time until) const;
   /// Pieces that are remembered.
   [[nodiscard]] std::size_t live() const { return nodes_.size(); }
 
@@ -211,6 +219,8 @@ class Causes {
   std::uint32_t most_ = 0;
   std::uint32_t current_ = 0;
   std::uint32_t last_ = 0;
+  std::uint32_t program_ = 0;  ///< where the last program so far ended
+  Time program_end_;
   std::uint32_t context_ = 0;
   std::uint32_t tip_ = 0;  ///< the latest mark, or the current piece
   Why holder_;

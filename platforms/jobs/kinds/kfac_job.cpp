@@ -127,7 +127,7 @@ class KfacJob final : public Job {
     kfac_->set_arithmetic(check_->arithmetic());
   }
   void record(Probe& probe, int ranks) override { kfac_->record(probe, ranks); }
-  void set_begins(std::function<void()> begins) override { kfac_->set_after_profile(std::move(begins)); }
+  void set_begins(std::function<void(Time)> begins) override { kfac_->set_after_profile(std::move(begins)); }
   void set_left_out(LeftOut& left_out) override {
     if (leaves_out_intervals()) {
       return kfac_->set_steady(share_->config().steady, {[&left_out](std::size_t mark) { left_out.mark(mark); },

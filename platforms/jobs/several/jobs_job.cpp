@@ -110,7 +110,7 @@ class JobsJob final : public Job {
     for (One& one : jobs_) {
       one.share = std::make_unique<Share>(*machine_, one.config.places, one.config.name);
       one.platform->checked([&one] { one.job->build_on(*one.share); });
-      one.job->set_begins([this, &one] { one.began = machine_->dispatcher().now(); });
+      one.job->set_begins([&one](Time at) { one.began = at; });
     }
   }
   void prepare_run() override {

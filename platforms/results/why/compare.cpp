@@ -44,12 +44,12 @@ Parts parts_of_path(const ordered_json& why) {
   return parts;
 }
 
-/// The lines of a step that a summary has in microseconds.
+/// The lines of a step that a summary has in microseconds, without their sum.
 Parts parts_of_step(const ordered_json& summary) {
   Parts parts;
   if (!summary.contains("breakdown_us")) return parts;
   for (const auto& [key, value] : summary["breakdown_us"].items()) {
-    if (value.is_number()) parts[key].us = value.get<double>();
+    if (value.is_number() && key != "total") parts[key].us = value.get<double>();
   }
   return parts;
 }
@@ -122,7 +122,7 @@ ordered_json compare_runs(const RunResults& base, const RunResults& other) {
   double told = 0;
   for (const ordered_json& part : parts) told += part["difference_us"].get<double>();
   if (const double rest = after - before - told; std::abs(rest) > 1e-6) {
-    parts.push_back({{"part", has_paths ? "before what the path begins with" : "outside of the lines of a step"},
+    parts.push_back({{"part", has_paths ? "what came before the path" : "outside of the lines of a step"},
                      {"before_us", nullptr},
                      {"after_us", nullptr},
                      {"difference_us", rest},

@@ -247,7 +247,7 @@ std::vector<Time> busy_so_far(Machine& machine, Time now) {
 
 ordered_json why_summary(Machine& machine, const WhySpan& span, ordered_json head) {
   const Causes& causes = *machine.causes();
-  std::vector<Causes::Step> path = causes.path();
+  std::vector<Causes::Step> path = causes.path(span.until);
   if (!path.empty() && span.until.count() > path.back().until) {
     path.push_back({span.until.count(), CauseKind::kFirmware, path.back().place, path.back().context});
   }

@@ -204,7 +204,8 @@ Task Kfac::run(Member& member) {
   const firmware::Processor::Part part(*member.rank.processor, whose_);
   if (profiles()) {
     co_await profile(member);
-    if (after_profile_) std::exchange(after_profile_, nullptr)();
+    profiled_at_ = std::max(profiled_at_, member.rank.processor->now());
+    if (++profiled_ == members_.size() && after_profile_) after_profile_(profiled_at_);
   }
   member.began = member.rank.processor->now();
   if (profiles() && member.probe != nullptr) {

@@ -151,8 +151,8 @@ class Kfac {
   /// About which share of the steps is simulated with set_steady().
   [[nodiscard]] double share_of_steady() const { return simulated_share(intervals(), config_.steps); }
   void set_arithmetic(Arithmetic arithmetic) { arithmetic_ = std::move(arithmetic); }
-  /// Called when the first rank begins the first step, if there is a profile before it.
-  void set_after_profile(std::function<void()> call) { after_profile_ = std::move(call); }
+  /// Called when the last rank begins the first step, with the time, if there is a profile before it.
+  void set_after_profile(std::function<void(Time)> call) { after_profile_ = std::move(call); }
   /// Draws steps, messages, and what these expose, on rows of the first `ranks` ranks.
   void record(Probe& probe, int ranks);
   /// Spawns the firmware threads.
@@ -261,7 +261,9 @@ class Kfac {
   int left_out_ = 0;
   std::uint64_t left_out_stages_ = 0;
   Arithmetic arithmetic_;
-  std::function<void()> after_profile_;
+  std::function<void(Time)> after_profile_;
+  std::size_t profiled_ = 0;  ///< members that have ended their profile
+  Time profiled_at_;          ///< the last of them
   std::vector<std::unique_ptr<Member>> members_;
   Time started_;
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the timelines of weft run show. Runs the binary.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -249,6 +250,29 @@ TEST_F(TimelineCli, OfKinetoHasAFileForEachRank) {
   EXPECT_EQ(ranks, (std::set<int>{0, 1, 2, 3}));
   // They are replaced as files of one kind.
   run("../small.json --timeline hta/trace.json --timeline-ranks 2");
+}
+
+TEST_F(TimelineCli, OfRowsOfACollectiveHasEachCall) {
+  const Ran ran = weft(
+      "collective ../small.json --op all_reduce --bytes 64KiB,1MiB --json --timeline hta/trace.json "
+      "--timeline-ranks 2");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const json rows = json::parse(ran.out)["rows"];
+  std::map<std::int64_t, double> longest;
+  for (const int rank : {0, 1}) {
+    const json trace = json::parse(test::read_file(folder_ / "work/hta" / fmt::format("trace.rank{}.json", rank)));
+    std::vector<std::int64_t> bytes;
+    for (const json& event : trace["traceEvents"]) {
+      if (event["name"] != "ncclDevKernel_AllReduce") continue;
+      bytes.push_back(event["args"]["bytes"]);
+      EXPECT_EQ(event["args"]["Group size"], 4);
+      longest[bytes.back()] = std::max(longest[bytes.back()], event["dur"].get<double>());
+    }
+    EXPECT_EQ(bytes, (std::vector<std::int64_t>{64 << 10, 64 << 10, 1 << 20})) << "with the warm-up";
+  }
+  EXPECT_LE(longest[1 << 20], rows[1]["time_us"].get<double>() + 1e-3);
+  EXPECT_GT(longest[1 << 20], 0.5 * rows[1]["time_us"].get<double>());
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "work/hta/trace.rank2.json"));
 }
 
 }  // namespace

@@ -171,6 +171,11 @@ TEST_F(WhyCli, ComparesTwoRunsWholly) {
   EXPECT_EQ(other.code, 2);
   EXPECT_EQ(other.err, "weft: old/summary.json: simulated_us: expected a number, got none\n");
   EXPECT_EQ(weft("compare out out --tolerance 0").code, 0);
+  for (const char* wrong : {"-1", "nan", "much"}) {
+    const Ran refused = weft(std::string("compare out slow --tolerance ") + wrong);
+    EXPECT_EQ(refused.code, 2);
+    EXPECT_NE(refused.err.find("--tolerance"), std::string::npos) << refused.err;
+  }
   const Ran beyond = weft("compare out slow --tolerance 5");
   EXPECT_EQ(beyond.code, 1);
   EXPECT_NE(beyond.err.find("beyond --tolerance 5"), std::string::npos) << beyond.err;

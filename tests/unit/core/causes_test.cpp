@@ -55,12 +55,29 @@ TEST(Causes, GoBackFromTheLastEventByWhatPostedIt) {
   causes.end(false);
   causes.begin(timer, 900, 1, kind(CauseKind::kRecovery));
   causes.end(true);
-  expect_path(causes.path(), {{100, CauseKind::kKernel, 0, gather},
-                              {150, CauseKind::kQueue, link, gather},
-                              {260, CauseKind::kPropagation, link, gather},
-                              {400, CauseKind::kSerialisation, 1, gather}});
+  expect_path(causes.path(kNever), {{100, CauseKind::kKernel, 0, gather},
+                                    {150, CauseKind::kQueue, link, gather},
+                                    {260, CauseKind::kPropagation, link, gather},
+                                    {400, CauseKind::kSerialisation, 1, gather}});
   EXPECT_EQ(causes.place_name(link), "a - b");
   EXPECT_EQ(causes.place_name(1), "b");
+}
+
+TEST(Causes, LeadToTheLastProgramsEndAlsoWhereTimersRunOn) {
+  Causes causes;
+  causes.begin_run({"core", "nic"});
+  const auto kind = [](CauseKind its) { return [its] { return its; }; };
+  std::uint32_t entry = causes.posted(100);
+  std::uint32_t timer = causes.posted(900);
+  causes.begin(entry, 100, 0, kind(CauseKind::kFirmware));
+  causes.end_program(130_ps);  // as the thread counts its own cycles
+  causes.end(false);
+  causes.collect([&timer](const auto& visit) { visit(timer); });
+  causes.begin(timer, 900, 1, kind(CauseKind::kRecovery));
+  causes.end(false);
+  expect_path(causes.path(130_ps), {{100, CauseKind::kFirmware, 0, 0}});
+  expect_path(causes.path(900_ps), {{900, CauseKind::kRecovery, 1, 0}});
+  expect_path(causes.path(500_ps), {{500, CauseKind::kRecovery, 1, 0}});
 }
 
 TEST(Causes, PacketsAreInFlightAndThenComeByteByByte) {
@@ -82,7 +99,7 @@ TEST(Causes, PacketsAreInFlightAndThenComeByteByByte) {
   EXPECT_EQ(back,
             (CauseSums{{{0, CauseKind::kSerialisation, link}, 60_ps}, {{0, CauseKind::kPropagation, link}, 10_ps}}));
   causes.end(false);
-  expect_path(causes.path(), {{70, CauseKind::kPropagation, link, 0}, {130, CauseKind::kSerialisation, link, 0}});
+  expect_path(causes.path(kNever), {{70, CauseKind::kPropagation, link, 0}, {130, CauseKind::kSerialisation, link, 0}});
 }
 
 TEST(Causes, KeepAFewPiecesOfAKernelOfManySlices) {
@@ -108,9 +125,9 @@ TEST(Causes, KeepAFewPiecesOfAKernelOfManySlices) {
   causes.end(false);
   causes.collect([&other](const auto& visit) { visit(other); });
   EXPECT_LT(causes.live(), 10U);
-  expect_path(causes.path(), {{50'000, CauseKind::kKernel, 0, product},
-                              {80'000, CauseKind::kCap, 0, product},
-                              {100'000, CauseKind::kMemory, 0, product}});
+  expect_path(causes.path(kNever), {{50'000, CauseKind::kKernel, 0, product},
+                                    {80'000, CauseKind::kCap, 0, product},
+                                    {100'000, CauseKind::kMemory, 0, product}});
 }
 
 /// Of some hundred thousand events, whose threads part and end, so that the tree's branches end often.
@@ -189,7 +206,7 @@ TEST(Causes, AreThoseOfATreeThatIsKeptWhole) {
   // Pieces of a kernel may be gathered by kind: their order among each other is not kept.
   CauseSums sums;
   std::int64_t until = 0;
-  for (const Causes::Step& step : causes.path()) {
+  for (const Causes::Step& step : causes.path(kNever)) {
     EXPECT_GT(step.until, until);
     sums[why(step)] += Time(step.until - until);
     until = step.until;

@@ -155,7 +155,7 @@ TEST(Partitions, TheCriticalPathHasLateBlocksAsLostCores) {
   Time computing;
   Time lost;
   Time before;
-  for (const Causes::Step& step : causes.path()) {
+  for (const Causes::Step& step : causes.path(kNever)) {
     if (step.kind == CauseKind::kKernel) computing += Time(step.until) - before;
     if (step.kind == CauseKind::kLostCores) lost += Time(step.until) - before;
     before = Time(step.until);

@@ -312,9 +312,20 @@ TEST(Compare, AttributesTheDifferenceWholly) {
   EXPECT_NE(compare_text(comparison).find("(+25.00 %)"), std::string::npos) << compare_text(comparison);
 }
 
+TEST(Compare, LeavesOutWhatARunPreparedItselfFor) {
+  const RunResults base{"a", {{"simulated_us", 100.0}, {"prepared", {{"time_us", 60.0}}}}, {}, {}};
+  const RunResults other{"b", {{"simulated_us", 130.0}, {"prepared", {{"time_us", 80.0}}}}, {}, {}};
+  const ordered_json comparison = compare_runs(base, other);
+  EXPECT_DOUBLE_EQ(comparison["before_us"], 40);
+  EXPECT_DOUBLE_EQ(comparison["difference_us"], 10);
+}
+
 TEST(Compare, TakesTheLinesOfAStepWhereAPathIsMissing) {
   const RunResults base{
-      "a", {{"simulated_us", 100.0}, {"breakdown_us", {{"compute", 70.0}, {"exposed", 20.0}}}}, {}, {}};
+      "a",
+      {{"simulated_us", 100.0}, {"breakdown_us", {{"compute", 70.0}, {"exposed", 20.0}, {"total", 90.0}}}},
+      {},
+      {}};
   const RunResults other{
       "b", {{"simulated_us", 130.0}, {"breakdown_us", {{"compute", 75.0}, {"exposed", 40.0}}}}, {}, {}};
   const ordered_json parts = compare_runs(base, other)["parts"];
