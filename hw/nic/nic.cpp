@@ -9,6 +9,7 @@
 #include "hw/nic/congestion/pacing.h"
 #include "hw/nic/context_cache.h"
 #include "hw/nic/phased_memory.h"
+#include "hw/nic/receive_room.h"
 #include "hw/nic/reliability/recovery.h"
 #include "hw/nic/tags.h"
 #include "hw/nic/uet/uet.h"
@@ -73,6 +74,9 @@ Nic::Nic(sc_core::sc_module_name name, const Config& config, const fabric::Fabri
   most_ahead_ = transfer_time(config_.read_ahead, transmitter_.rate()) / 2;
   if (config.context_cache.entries > 0) contexts_ = std::make_unique<Contexts>(config.context_cache.entries);
   if (sprays_) uet_ = std::make_unique<Uet>(*this);
+  if (network.link.flow_control == fabric::FlowControl::kPfc) {
+    room_ = std::make_unique<ReceiveRoom>(dispatcher, network, transmitter_, std::string(this->name()) + " room");
+  }
   choose_congestion();
   dispatcher.attach(*this, this->name());
   transmitter_.bind(out);
@@ -101,6 +105,10 @@ Nic::~Nic() = default;
 void Nic::end_of_elaboration() {
   transmitter_.resolve(out);
   upstream_ = in.operator->();
+  if (room_ != nullptr) {
+    room_->bind(*upstream_);
+    upstream_ = room_.get();
+  }
   memory_port_ = memory_.resolve();
   completion_target_ = completion.operator->();
   if (near_completion.size() > 0) near_target_ = near_completion.operator->();
@@ -207,6 +215,8 @@ void Nic::prepare_more(std::uint32_t tag, std::uint64_t data) {
 void Nic::on_event(Time now, std::uint32_t tag, std::uint64_t data) {
   switch (tag) {
     case kArrive:
+      if (room_ != nullptr) [[unlikely]]
+        room_->take(now, *reinterpret_cast<Packet*>(data));
       receive(now, *reinterpret_cast<Packet*>(data));
       break;
     case kWork:

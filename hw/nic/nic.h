@@ -41,8 +41,7 @@ namespace weft::nic {
 /// `packet_cost` per MTU, crosses the host link (`write_latency`), and its input buffer is given back; the last one of
 /// a message writes a completion and returns an acknowledgement, which completes the sender's work request. A send or
 /// immediate that finds no receive posted is refused with RNR NAK and repeated from there after `rnr_timer`, then after
-/// an eighth longer each time, until `rnr_limit` has passed: then the queue pair stands still, which the report of a
-/// deadlock says.
+/// an eighth longer each time, until `rnr_limit` has passed: then the queue pair stands still, and a report says so.
 ///
 /// Recovery (9.7.5 to 9.7.7) is for fabrics that lose packets or let them overtake each other. A receiver that misses a
 /// packet tells its sender once with a NAK, drops what follows, and the sender goes back to there. What it has read
@@ -119,7 +118,8 @@ class Nic final : public AnyNic, public EventTarget {
   tlm::tlm_blocking_transport_if<>* memory_port_ = nullptr;
   fabric::BackwardCall* upstream_ = nullptr;
   PacketPool& packets_;
-  std::unique_ptr<Contexts> contexts_;  ///< null where all of them are always here
+  std::unique_ptr<Contexts> contexts_;       ///< null where all of them are always here
+  std::unique_ptr<class ReceiveRoom> room_;  ///< null where the link does not pause
   Time packet_cost_;
   std::vector<GroupEnd> group_ends_;  ///< by group
 
