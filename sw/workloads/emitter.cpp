@@ -119,7 +119,7 @@ void Emitter::set_host(Recorded::Each& each) {
   for (std::size_t i = 0; i < each.launches.size(); ++i) {
     const bool begins_graph = is_in_graph && i == 0 && each.host.graph != graph_;
     const int count = is_in_graph ? (begins_graph ? 1 : 0) : each.launches[i];
-    times.kernels_ps.push_back((launch_ * count).count());
+    times.kernels.push_back({(launch_ * std::min(count, 1)).count(), (launch_ * count).count()});
   }
   graph_ = each.host.graph;
   chakra::set_host_times(each.node, times);

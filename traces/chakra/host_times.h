@@ -18,8 +18,15 @@ struct HostTimes {
   bool waits = false;
   /// From the launch of the compute node before to the beginning of this one's, or to the end of a communication's.
   std::int64_t before_ps = 0;
-  /// Of a compute node, for each of its kernels. One that lists none has one entry.
-  std::vector<std::int64_t> kernels_ps;
+  /// What is listed as a kernel may be several: from the launch of what is before to that of the first, and of the last.
+  struct Kernel {
+    std::int64_t first_ps = 0;
+    std::int64_t last_ps = 0;
+
+    bool operator==(const Kernel&) const = default;
+  };
+  /// Of a compute node. One that lists no kernels has one entry.
+  std::vector<Kernel> kernels;
 
   bool operator==(const HostTimes&) const = default;
 };

@@ -69,15 +69,19 @@ void GraphEngine::submit(End& end, Graph& graph, const Node& node, const std::ve
   };
   const std::optional<HostTimes> host = graph.parent == nullptr ? chakra::host_times_of(node) : std::nullopt;
   if (!host) return submit_all();
-  if (host->kernels_ps.size() != commands.size()) {
+  if (host->kernels.size() != commands.size()) {
     throw traces::FormatError(graph.window->file().string(), 0,
                               node.label() + " has " + std::to_string(commands.size()) +
                                   " kernels and, in the attribute host, the times of " +
-                                  std::to_string(host->kernels_ps.size()));
+                                  std::to_string(host->kernels.size()));
   }
   Time at = end.host.comes_to(node.id, Time(host->before_ps));
+  // Of several in one the last is launched before what comes behind.
   std::vector<Time> starts;
-  for (const std::int64_t ps : host->kernels_ps) starts.push_back(at = at + Time(ps));
+  for (const HostTimes::Kernel& kernel : host->kernels) {
+    starts.push_back(at + Time(kernel.first_ps));
+    at = at + Time(kernel.last_ps);
+  }
   end.host.launched(node.id, at);
   if (at <= end.rank->processor->now()) return submit_all();
   end.rank->processor->spawn(

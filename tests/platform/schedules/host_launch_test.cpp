@@ -131,14 +131,14 @@ std::map<std::string, HostTimes> host_of(const workloads::WorkloadConfig& config
 
 std::int64_t micros(const HostTimes& times) {
   std::int64_t sum = 0;
-  for (const std::int64_t ps : times.kernels_ps) sum += ps;
+  for (const HostTimes::Kernel& kernel : times.kernels) sum += kernel.last_ps;
   return sum / kPicosPerMicro;
 }
 
 TEST(HostLaunch, NodesSayWhatTheirKernelsTakeTheHost) {
   const auto host = host_of(step_of_experts());
   // Without a list of kernels a node is one.
-  EXPECT_EQ(host.at("layer0.attention.core forward mb0").kernels_ps.size(), 1U);
+  EXPECT_EQ(host.at("layer0.attention.core forward mb0").kernels.size(), 1U);
   EXPECT_EQ(micros(host.at("layer0.attention.core forward mb0")), 1);
   EXPECT_EQ(micros(host.at("layer0.attention.core backward mb0")), 2);
   // The router's product, its choice and the copies of tokens, then the AllToAll.
@@ -183,6 +183,7 @@ TEST(HostLaunch, NothingIsSaidWithoutATime) {
 
 class LaunchedGraphs : public test::Graphs {
  protected:
+  static HostTimes::Kernel after(std::int64_t micros) { return {micros * kPicosPerMicro, micros * kPicosPerMicro}; }
   /// So many kernels one after the other. The host waits for the end of those that are named.
   std::vector<Node> chain(int count, std::int64_t micros, std::int64_t launch_micros, std::vector<int> waits = {}) {
     std::vector<Node> nodes;
@@ -191,7 +192,7 @@ class LaunchedGraphs : public test::Graphs {
       Node node = test::kernel_node(id, static_cast<std::uint64_t>(micros) * 1000,
                                     i == 0 ? std::vector<std::uint64_t>{} : std::vector<std::uint64_t>{id - 1});
       const bool is_waited_for = std::find(waits.begin(), waits.end(), i) != waits.end();
-      if (launch_micros > 0) set_host_times(node, {is_waited_for, 0, {launch_micros * kPicosPerMicro}});
+      if (launch_micros > 0) set_host_times(node, {is_waited_for, 0, {after(launch_micros)}});
       nodes.push_back(std::move(node));
     }
     return nodes;
@@ -236,13 +237,33 @@ TEST_F(LaunchedGraphs, ANodeHasItsKernelsOneAfterTheOther) {
   const chakra::KernelDemand kernel{.compute_ps = 2 * kPicosPerMicro};
   chakra::set_kernels(node, {kernel, kernel, kernel});
   const double all = micros_of({node});
-  set_host_times(node, {false, 3 * kPicosPerMicro, {kPicosPerMicro, 5 * kPicosPerMicro, 0}});
+  set_host_times(node, {false, 3 * kPicosPerMicro, {after(1), after(5), after(0)}});
   // 3 + 1 us to the first; the second is launched 5 us behind it, and the third with it.
   EXPECT_NEAR(micros_of({node}), 4 + 5 + 2 + 2 + all - 6, kNear);
-  set_host_times(node = test::chakra_node(0), {false, 0, {kPicosPerMicro}});
+  set_host_times(node = test::chakra_node(0), {false, 0, {after(1)}});
   chakra::set_kernels(node, {kernel, kernel});
   traces({node});
   EXPECT_NE(error().find("has 2 kernels"), std::string::npos);
+}
+
+/// The first of four small kernels that are listed as one begins when it is launched, and what is behind them when all
+/// are.
+TEST_F(LaunchedGraphs, SeveralKernelsInOneBeginWithTheFirst) {
+  Node node = test::chakra_node(0);
+  const chakra::KernelDemand kernel{.compute_ps = 2 * kPicosPerMicro};
+  chakra::set_kernels(node, {kernel, kernel});
+  const double all = micros_of({node});
+  const auto ends_after = [&](std::int64_t first, std::int64_t last) {
+    Node launched = node;
+    set_host_times(launched, {false,
+                              0,
+                              {{first * kPicosPerMicro, last * kPicosPerMicro},
+                               {first * kPicosPerMicro, first * kPicosPerMicro}}});
+    return micros_of({launched}) - all;
+  };
+  // The second kernel is launched while the first computes; or 40 us behind it, when that has ended long before.
+  EXPECT_NEAR(ends_after(1, 1), 1, kNear);
+  EXPECT_NEAR(ends_after(10, 40), 10 + 40 - 2, kNear);
 }
 
 TEST_F(LaunchedGraphs, CollectivesWaitForTheirLaunch) {
@@ -250,7 +271,7 @@ TEST_F(LaunchedGraphs, CollectivesWaitForTheirLaunch) {
     std::vector<Node> all = chain(1, 1, 0);
     Node sum = test::after(test::collective_node(1, chakra::CollectiveType::kAllReduce, 1 << 12), {0});
     if (launch_micros > 0) {
-      set_host_times(all.front(), {false, 0, {kPicosPerMicro}});
+      set_host_times(all.front(), {false, 0, {after(1)}});
       set_host_times(sum, {false, launch_micros * kPicosPerMicro, {}});
     }
     all.push_back(std::move(sum));
