@@ -151,11 +151,11 @@ Thread& Processor::suspend(std::coroutine_handle<> handle, const char* waits_for
   return thread;
 }
 
-void Processor::sleep(std::coroutine_handle<> handle, Time until) {
+void Processor::sleep(std::coroutine_handle<> handle, Time until, CauseKind what) {
   if (Causes* const causes = dispatcher_.causes(); causes != nullptr) [[unlikely]] {
     causes->forget_marks();
     causes->mark(CauseKind::kFirmware, now(), Dispatcher::place_of(*this));
-    causes->mark(CauseKind::kSoftware, until, Dispatcher::place_of(*this));
+    causes->mark(what, until, Dispatcher::place_of(*this));
   }
   suspend(handle, "a timer", 0, until);
 }

@@ -211,12 +211,13 @@ class Processor final : public sc_core::sc_module, public EventTarget {
   struct Delay {
     Processor& processor;
     Time length;
+    CauseKind what = CauseKind::kSoftware;
     bool await_ready() const { return length <= Time(); }
-    void await_suspend(std::coroutine_handle<> handle) { processor.sleep(handle, processor.now() + length); }
+    void await_suspend(std::coroutine_handle<> handle) { processor.sleep(handle, processor.now() + length, what); }
     void await_resume() {}
   };
-  /// Lets other threads use the core until `length` from now.
-  Delay delay(Time length) { return {*this, length}; }
+  /// Lets other threads use the core until `length` from now, for which Causes has `what`.
+  Delay delay(Time length, CauseKind what = CauseKind::kSoftware) { return {*this, length, what}; }
 
   /// Whose code the running thread runs until end(), for messages of exceptions. `whose` outlives it.
   class Part {
@@ -235,7 +236,7 @@ class Processor final : public sc_core::sc_module, public EventTarget {
   /// Records that the running thread waits; with a time, schedules its resumption.
   Thread& suspend(std::coroutine_handle<> handle, const char* waits_for, std::uint64_t detail, Time until = kNever);
   /// As suspend(), for a time that the program says.
-  void sleep(std::coroutine_handle<> handle, Time until);
+  void sleep(std::coroutine_handle<> handle, Time until, CauseKind what);
   /// As suspend(), for a completion: the thread spins where threads poll.
   Thread& suspend_for_completion(std::coroutine_handle<> handle, const char* waits_for, std::uint64_t detail);
   /// Resumes a suspended thread at `at` or when its core is free.

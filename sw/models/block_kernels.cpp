@@ -99,10 +99,10 @@ void KernelList::experts() {
     linear(kSharedDown, d, model_.shared_ffn);
   }
   spread_by_expert("experts_sort");
-  cast(kExpertsInput, routed() * d, kMadeElsewhere);
+  cast_of_experts(kExpertsInput, routed() * d);
   grouped(kExpertsUp, ups * model_.expert_ffn, d);
   activation("experts_activation", routed() * model_.expert_ffn);
-  cast(kExpertsHidden, routed() * model_.expert_ffn, kMadeElsewhere);
+  cast_of_experts(kExpertsHidden, routed() * model_.expert_ffn);
   grouped(kExpertsDown, d, model_.expert_ffn);
   join_of_experts("experts_unsort");
   // What all tokens go to is added here.
@@ -176,14 +176,39 @@ void KernelList::grouped(const Linear& names, std::int64_t outputs, std::int64_t
   if (casts_weights()) {
     elementwise(names.weight_cast, local_experts() * outputs * inputs, scaled({e_, kFloat8}, kMadeElsewhere));
   }
-  product(names.forward, of_rows(local_experts(), routed(), outputs, inputs), Accumulation::kFast);
+  product(names.forward, of_experts(of_rows(local_experts(), routed(), outputs, inputs)), Accumulation::kFast);
+}
+
+Gemm KernelList::of_experts(Gemm shape) const {
+  shape.launches = launches_of_experts();
+  return shape;
+}
+
+void KernelList::cast_of_experts(const Operand& names, std::int64_t elements) {
+  const std::size_t from = kernels_.size();
+  cast(names, elements, kMadeElsewhere);
+  split_casts(from);
+}
+
+/// Of a tensor whose scale is that of its largest value, that value is cleared first.
+void KernelList::split_casts(std::size_t from) {
+  if (shape_.expert_kernels == ExpertKernels::kGrouped) return;
+  for (std::size_t i = from; i < kernels_.size(); ++i) {
+    auto& pass = std::get<Elementwise>(kernels_[i].shape);
+    const bool clears = te_ && kernels_[i].name.ends_with("cast");
+    pass.launches = (pass.launches + (clears ? 1 : 0)) * launches_of_experts();
+  }
 }
 
 void KernelList::grouped_backward(const Linear& names, std::int64_t outputs, std::int64_t inputs, const Backward& how) {
-  if (float8_) casts_backward(names, {routed(), local_experts()}, outputs, inputs, how);
+  Backward its = how;
+  if (shape_.expert_kernels == ExpertKernels::kEach) its.gradient = kMadeElsewhere;
+  const std::size_t from = kernels_.size();
+  if (float8_) casts_backward(names, {routed(), local_experts()}, outputs, inputs, its);
   if (blocks_ > 0) cast_blocks(names.gradient_cast, routed() * outputs);
-  product(names.input_gradient, of_rows(local_experts(), routed(), inputs, outputs), Accumulation::kFull);
-  product(names.weight_gradient, of_sums(local_experts(), outputs, inputs, routed()), Accumulation::kFull);
+  split_casts(from);
+  product(names.input_gradient, of_experts(of_rows(local_experts(), routed(), inputs, outputs)), Accumulation::kFull);
+  product(names.weight_gradient, of_experts(of_sums(local_experts(), outputs, inputs, routed())), Accumulation::kFull);
   if (model_.bias) elementwise(names.bias_gradient, routed() * outputs, {e_, 0});
 }
 

@@ -112,6 +112,9 @@ class KernelList {
   };
   void linear(const names::Linear& names, std::int64_t outputs, std::int64_t inputs);
   void linear_backward(const names::Linear& names, std::int64_t outputs, std::int64_t inputs, const Backward& how);
+  /// Of the experts that are here, and what enters their products.
+  [[nodiscard]] Gemm of_experts(Gemm shape) const;
+  void cast_of_experts(const names::Operand& names, std::int64_t elements);
   /// The same of all experts, each of those tokens that come to it.
   void grouped(const names::Linear& names, std::int64_t outputs, std::int64_t inputs);
   void grouped_backward(const names::Linear& names, std::int64_t outputs, std::int64_t inputs, const Backward& how);
@@ -121,6 +124,12 @@ class KernelList {
   };
   void casts_backward(const names::Linear& names, Products of, std::int64_t outputs, std::int64_t inputs,
                       const Backward& how);
+  /// From the kernel of that number on all are casts of experts, which may have kernels of their own.
+  void split_casts(std::size_t from);
+  /// Kernels for one product, or one cast, of all experts.
+  [[nodiscard]] int launches_of_experts() const {
+    return shape_.expert_kernels == ExpertKernels::kEach ? static_cast<int>(local_experts()) : 1;
+  }
   void cast(const names::Operand& names, std::int64_t elements, Origin origin);
   /// Both ways, with scales of blocks.
   void cast_blocks(std::string_view name, std::int64_t elements);

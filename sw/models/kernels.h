@@ -31,6 +31,9 @@ struct Gemm {
   // the batch have beyond m and k, one each; fewer than the batch.
   std::int64_t more_m = 0;
   std::int64_t more_k = 0;
+  /// Kernels that a host launches for it: one, or one for each product of a batch, on streams that run beside each
+  /// other and so fill the array as one kernel does.
+  int launches = 1;
 
   /// Of all products.
   [[nodiscard]] constexpr std::int64_t rows() const { return batch * m + more_m; }
@@ -105,6 +108,17 @@ constexpr std::int64_t flops(const Elementwise&) {
 /// 7/3 n^3 by Cholesky factors, and 14/3 n^3 of a decomposition.
 constexpr std::int64_t flops(const Inverse& inverse) {
   return inverse.batch * inverse.n * inverse.n * inverse.n * (inverse.is_eigen ? 14 : 7) / 3;
+}
+
+/// Kernels that a host launches for it. Attention's backward pass begins with a small one of its own.
+constexpr int launches(const Kernel& kernel) {
+  struct Count {
+    constexpr int operator()(const Gemm& gemm) const { return gemm.launches; }
+    constexpr int operator()(const FlashAttention& attention) const { return attention.backward ? 2 : 1; }
+    constexpr int operator()(const Elementwise& pass) const { return pass.launches; }
+    constexpr int operator()(const Inverse&) const { return 1; }
+  };
+  return std::visit(Count(), kernel.shape);
 }
 
 constexpr std::int64_t flops(const Kernel& kernel) {

@@ -277,6 +277,19 @@ enum class Casts {
 inline EnumNames<Casts> enum_names(Casts /*tag*/) {
   return {{"torchao", Casts::kTorchao}, {"transformer-engine", Casts::kTransformerEngine}};
 }
+/// How the experts of a rank become kernels.
+enum class ExpertKernels {
+  kGrouped,  ///< a product, and a cast, is one kernel for all of them
+  /// Each has kernels of its own, as Transformer Engine's GroupedLinear where `use_grouped_tensor` is not set
+  /// (transformer_engine/pytorch/module/grouped_linear.py and csrc/extensions/cast.cpp at d0067d0da): cuBLAS multiplies
+  /// for one expert after the other, on streams that run beside each other. What enters a product is cast expert by
+  /// expert: with a scale for each tensor by four kernels, which clear the largest value, find it, make a scale of it
+  /// and cast; with scales of blocks by one. No kernel before it has found the largest value.
+  kEach,
+};
+inline EnumNames<ExpertKernels> enum_names(ExpertKernels /*tag*/) {
+  return {{"grouped", ExpertKernels::kGrouped}, {"each", ExpertKernels::kEach}};
+}
 /// Values that share a scale; 0 where there are no such blocks.
 constexpr int scale_block(LinearType type) {
   return type == LinearType::kMxfp8 ? kMxfp8Block : type == LinearType::kNvfp4 ? kNvfp4Block : 0;
@@ -321,6 +334,7 @@ struct StepShape {
   std::int64_t returned_tokens = 0;
   /// Those come in 8 bits.
   bool float8_dispatch = false;
+  ExpertKernels expert_kernels = ExpertKernels::kGrouped;
   /// Ranks that share the activations of the model's width, beside products that they have cut: Megatron's sequence
   /// parallelism (Korthikanti et al., MLSys 2023). For activations alone; kernels are cut by who uses them.
   std::int64_t sharers = 1;

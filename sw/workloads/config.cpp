@@ -238,6 +238,15 @@ void check_casts(const WorkloadConfig& config) {
   }
 }
 
+void check_launches(const WorkloadConfig& config) {
+  const GraphedParts& graphed = config.graphed;
+  const bool has_graph = graphed.attention || graphed.router || graphed.mlp;
+  if (has_graph && config.launch == Time()) throw WorkloadError("--graphed", "expected --launch above 0");
+  if (config.expert_kernels == models::ExpertKernels::kEach && !config.model.has_experts()) {
+    throw WorkloadError("--expert-kernels", "expected grouped for a model without experts");
+  }
+}
+
 /// As Megatron's --fp8-param-gather, which needs somebody who keeps the parameters in 32 bits.
 void check_float8_weights(const WorkloadConfig& config) {
   if (!config.float8_weights) return;
@@ -276,6 +285,24 @@ std::int64_t number_of_layers(std::string_view text) {
 }
 
 }  // namespace
+
+GraphedParts parse_graphed(std::string_view text) {
+  GraphedParts result;
+  while (!text.empty()) {
+    const std::size_t comma = text.find(',');
+    const std::string_view part = text.substr(0, comma);
+    bool* const which = part == "attention" ? &result.attention
+                        : part == "router"  ? &result.router
+                        : part == "mlp"     ? &result.mlp
+                                            : nullptr;
+    if (which == nullptr) {
+      throw WorkloadError("--graphed", "expected some of attention, router, mlp, got \"" + std::string(part) + "\"");
+    }
+    *which = true;
+    text.remove_prefix(comma == std::string_view::npos ? text.size() : comma + 1);
+  }
+  return result;
+}
 
 std::vector<std::int64_t> parse_stage_layers(std::string_view text) {
   std::vector<std::int64_t> result;
@@ -401,6 +428,7 @@ void WorkloadConfig::check() const {
   check_casts(*this);
   check_float8_weights(*this);
   check_async_tensor_parallel(*this);
+  check_launches(*this);
 }
 
 }  // namespace weft::workloads

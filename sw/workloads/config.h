@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "hw/core/quantity.h"
 #include "sw/models/kernels.h"
 #include "sw/models/transformer.h"
 #include "sw/optimizers/choice.h"
@@ -36,6 +37,13 @@ enum class Dispatcher : std::uint8_t {
 inline EnumNames<Dispatcher> enum_names(Dispatcher /*tag*/) {
   return {{"alltoall", Dispatcher::kAllToAll}, {"deepep", Dispatcher::kDeepEp}};
 }
+
+/// Parts of a block that a host launches at once, as a CUDA graph of a forward or a backward pass.
+struct GraphedParts {
+  bool attention = false;
+  bool router = false;  ///< of a block with experts, from the norm before it
+  bool mlp = false;     ///< of a block without, from the norm before it
+};
 
 /// A training step: the network, and how it is cut.
 struct WorkloadConfig {
@@ -87,6 +95,14 @@ struct WorkloadConfig {
   bool distributed_optimizer = false;
   int prefetch = 1;  ///< units that are gathered ahead of the one that computes, with fsdp or a distributed optimizer
   int steps = 1;
+  models::ExpertKernels expert_kernels = models::ExpertKernels::kGrouped;
+  /// That a host takes for each kernel and each communication that it launches, one after the other and ahead of the
+  /// accelerator; 0: nodes say nothing of it.
+  Time launch;
+  GraphedParts graphed;
+  /// Experts have room for a fixed number of tokens. Else the host launches nothing behind a router before that has
+  /// ended, since kernels have the sizes of what comes.
+  bool fixed_experts = false;
   /// Picoseconds that a kernel takes, for durations; without it nodes have none.
   std::function<std::int64_t(const models::Kernel&)> time;
   /// What it asks of an accelerator, for machines that execute kernels; without it nodes have none.
@@ -157,6 +173,9 @@ struct WorkloadConfig {
   /// Throws WorkloadError for what does not divide or fit.
   void check() const;
 };
+
+/// Reads "attention,router". Throws WorkloadError of --graphed.
+GraphedParts parse_graphed(std::string_view text);
 
 /// Reads "0,1*126,0": one, 126 and one virtual stages with 0, 1 and 0 layers. Throws WorkloadError of --stage-layers.
 std::vector<std::int64_t> parse_stage_layers(std::string_view text);

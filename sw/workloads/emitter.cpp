@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "traces/chakra/exchange.h"
+#include "traces/chakra/host_times.h"
 
 namespace weft::workloads {
 
@@ -95,14 +96,41 @@ void Emitter::emit_now(Recorded::Each& each) {
     if (std::find(data.begin(), data.end(), id) == data.end()) node.control_dependencies.push_back(id);
   }
   node.attributes.push_back(Attribute::boolean("is_cpu_op", false));
+  set_host(each);
   ++sums_.nodes;
   take_(node);
   if (each.is_compute) last_compute_ = node.id;
 }
 
+void Emitter::set_host(Recorded::Each& each) {
+  if (launch_ == Time()) return;
+  chakra::HostTimes times;
+  if (!each.is_compute) {
+    if (!each.is_in_graph || graph_ == Host::kNone) launched_ += launch_;
+    if (each.ends_turn) graph_ = Host::kNone;
+    times.before_ps = launched_.count();
+    // It is no work for the host until something has come.
+    if (each.node.type != NodeType::kReceive) chakra::set_host_times(each.node, times);
+    return;
+  }
+  times.waits = each.host.waits;
+  times.before_ps = std::exchange(launched_, Time()).count();
+  const bool is_in_graph = each.host.graph != Host::kNone;
+  for (std::size_t i = 0; i < each.launches.size(); ++i) {
+    const bool begins_graph = is_in_graph && i == 0 && each.host.graph != graph_;
+    const int count = is_in_graph ? (begins_graph ? 1 : 0) : each.launches[i];
+    times.kernels.push_back({(launch_ * std::min(count, 1)).count(), (launch_ * count).count()});
+  }
+  graph_ = each.host.graph;
+  chakra::set_host_times(each.node, times);
+}
+
 Ids Emitter::emit(Node& node, const Ids& data, const Ids& control, bool ends_turn) {
-  const bool is_compute = node.type == NodeType::kCompute;
-  Recorded::Each each{std::move(node), data, control, is_compute, ends_turn};
+  return emit({std::move(node), data, control, /*is_compute=*/false, ends_turn});
+}
+
+Ids Emitter::emit(Recorded::Each each) {
+  const bool is_compute = each.is_compute;
   if (recorded_ == nullptr) {
     emit_now(each);
     return {each.node.id};
@@ -135,7 +163,7 @@ void Emitter::merge(Recorded one, Recorded other) {
   }
 }
 
-Ids Emitter::compute(std::string name, const Work& work, const Ids& data) {
+Ids Emitter::compute(std::string name, const Work& work, const Ids& data, const Host& host) {
   Node node;
   node.name = std::move(name);
   node.type = NodeType::kCompute;
@@ -146,7 +174,12 @@ Ids Emitter::compute(std::string name, const Work& work, const Ids& data) {
   if (nanos > 0) node.set_duration_nanos(static_cast<std::uint64_t>(nanos));
   if (!work.kernels.empty()) chakra::set_kernels(node, work.kernels);
   sums_.operations += work.operations;
-  return emit(node, data, program_order());
+  Recorded::Each each{std::move(node), data, program_order(), /*is_compute=*/true};
+  each.host = host;
+  each.launches = work.launches;
+  // A node that lists no kernels is one.
+  if (work.kernels.empty()) each.launches = {std::accumulate(work.launches.begin(), work.launches.end(), 0)};
+  return emit(std::move(each));
 }
 
 Ids Emitter::emit_collective(std::string name, Purpose purpose, const Collective& what, std::int64_t members,
@@ -164,7 +197,9 @@ Ids Emitter::emit_collective(std::string name, Purpose purpose, const Collective
   ++volume.nodes;
   volume.bytes += what.to.empty() ? what.bytes : std::accumulate(what.to.begin(), what.to.end(), std::int64_t{0});
   const bool ends_turn = purpose == Purpose::kExpertParallel && what.type == CollectiveType::kAllToAll;
-  return emit(node, data, joined({control, program_order()}), ends_turn);
+  Recorded::Each each{std::move(node), data, joined({control, program_order()}), /*is_compute=*/false, ends_turn};
+  each.is_in_graph = purpose == Purpose::kTensorParallel || purpose == Purpose::kContextParallel;
+  return emit(std::move(each));
 }
 
 Ids Emitter::collective(std::string name, Purpose purpose, const Collective& what, const Ids& data,
@@ -191,7 +226,9 @@ Ids Emitter::send(std::string name, Purpose purpose, std::int64_t to, std::int64
   RankSums::Volume& volume = sums_.communication[static_cast<std::size_t>(purpose)];
   ++volume.nodes;
   volume.bytes += bytes;
-  return emit(node, data, {});
+  Recorded::Each each{std::move(node), data, {}};
+  each.is_in_graph = purpose == Purpose::kTensorParallel || purpose == Purpose::kContextParallel;
+  return emit(std::move(each));
 }
 
 Ids Emitter::receive(std::string name, std::int64_t from, std::int64_t tag, std::int64_t bytes, const Ids& control) {

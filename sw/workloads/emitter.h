@@ -37,12 +37,22 @@ class Emitter {
   /// `elements`: bytes of one by what is communicated for; 0: not all are alike.
   using Elements = std::array<int, kPurposes>;
 
-  Emitter(const Parallelism& parallel, const Groups& groups, std::int64_t rank, const Elements& elements,
+  /// `launch`: what the host takes for a kernel; 0: nodes say nothing of it.
+  Emitter(const Parallelism& parallel, const Groups& groups, std::int64_t rank, const Elements& elements, Time launch,
           const std::function<void(const chakra::Node&)>& take)
-      : parallel_(parallel), groups_(groups), rank_(rank), elements_(elements), take_(take) {}
+      : parallel_(parallel), groups_(groups), rank_(rank), elements_(elements), launch_(launch), take_(take) {}
 
+  /// How a host launches a compute node.
+  struct Host {
+    static constexpr std::int64_t kNone = -1;
+    std::int64_t graph = kNone;  ///< that it is in; what follows each other in one graph is launched at once
+    bool waits = false;          ///< it launches nothing more before the node has ended
+  };
   /// After `data` and the compute node before.
-  Ids compute(std::string name, const Work& work, const Ids& data);
+  Ids compute(std::string name, const Work& work, const Ids& data, const Host& host);
+  Ids compute(std::string name, const Work& work, const Ids& data) {
+    return compute(std::move(name), work, data, Host());
+  }
   /// After `data`, the compute node before and `control`; `data` itself if the rank is alone.
   Ids collective(std::string name, Purpose purpose, const Collective& what, const Ids& data, const Ids& control = {});
   /// An AllReduce between the first and the last stage, and with DualPipe between those with the same parts of the
@@ -69,6 +79,9 @@ class Emitter {
       Ids control;
       bool is_compute = false;
       bool ends_turn = false;  ///< what is behind it waits for it: an exchange of experts
+      Host host = {};
+      std::vector<int> launches = {};  ///< of a compute node, by kernel
+      bool is_in_graph = false;        ///< of a communication: a graph that is launched before it has it, too
     };
     std::vector<Each> nodes;
     std::optional<std::uint64_t> last_compute;
@@ -80,7 +93,10 @@ class Emitter {
   [[nodiscard]] RankSums& sums() { return sums_; }
 
  private:
+  Ids emit(Recorded::Each each);
   Ids emit(chakra::Node& node, const Ids& data, const Ids& control, bool ends_turn = false);
+  /// Says in the node when the host has launched it.
+  void set_host(Recorded::Each& each);
   void emit_now(Recorded::Each& each);
   [[nodiscard]] bool is_known(const Recorded::Each& each) const;
   [[nodiscard]] Ids known(const Ids& ids) const;
@@ -95,6 +111,9 @@ class Emitter {
   const Groups& groups_;
   std::int64_t rank_;
   Elements elements_;
+  Time launch_;
+  std::int64_t graph_ = Host::kNone;  ///< that the last node is in
+  Time launched_;                     ///< communications since the last compute node
   const std::function<void(const chakra::Node&)>& take_;
   std::uint64_t next_id_ = 0;
   std::optional<std::uint64_t> last_compute_;

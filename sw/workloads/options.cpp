@@ -48,6 +48,10 @@ WorkloadConfig StepOptions::config(const models::Transformer& transformer) const
   result.distributed_optimizer = distributed_optimizer;
   result.prefetch = prefetch;
   result.steps = steps;
+  result.expert_kernels = expert_kernels;
+  result.launch = launch;
+  result.graphed = parse_graphed(graphed);
+  result.fixed_experts = fixed_experts;
   return result;
 }
 

@@ -6,6 +6,7 @@
 
 #include "hw/core/element.h"
 #include "hw/core/fields.h"
+#include "hw/core/quantity.h"
 #include "sw/workloads/config.h"
 
 namespace weft::workloads {
@@ -49,6 +50,10 @@ struct StepOptions {
   bool distributed_optimizer = false;
   int prefetch = 1;
   int steps = 1;
+  models::ExpertKernels expert_kernels = models::ExpertKernels::kGrouped;
+  Time launch;
+  std::string graphed;
+  bool fixed_experts = false;
 
   static constexpr std::int64_t kMostSequences = 1 << 30;
   static constexpr std::int64_t kMostLayers = 4096;
@@ -133,6 +138,21 @@ struct StepOptions {
     visit("prefetch", prefetch, "With fsdp or a distributed optimizer, units whose Allgather is issued ahead",
           Range{1, kMostPrefetch});
     visit("steps", steps, "Training steps", Range{1, kMostSteps});
+    visit("expert_kernels", expert_kernels,
+          "How the experts of a rank become kernels. grouped: one for all, of each product and cast; each: kernels of "
+          "their own, as Transformer Engine's GroupedLinear without use_grouped_tensor: a product for each, and with "
+          "casts transformer-engine four kernels to cast what enters it");
+    visit("launch", launch,
+          "Time that the host spends on launching a kernel or a communication, one after the other and ahead of the "
+          "accelerator; 0: none",
+          Range{0, 1'000'000'000});
+    visit("graphed", graphed,
+          "With launch: parts of a block that are launched at once, as CUDA graphs: attention, router, mlp, or several "
+          "such as attention,router (Megatron's --cuda-graph-modules)");
+    visit(
+        "fixed_experts", fixed_experts,
+        "With launch: experts have room for a fixed number of tokens, as with Megatron's "
+        "--moe-expert-rank-capacity-factor. False: the host waits for the end of each router, to learn how many come");
   }
 
   /// Of a network of that name, without times. Throws WorkloadError of --parallel.

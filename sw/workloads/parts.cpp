@@ -357,6 +357,7 @@ void RankShare::add_block(std::int64_t block, const models::Transformer& local, 
       of_block.returned_tokens = spread.all_of_nodes() * config_.parallel.degree(Axis::kTensor);
       of_block.float8_dispatch = config_.float8_dispatch;
     }
+    of_block.expert_kernels = config_.expert_kernels;
   }
   entry->second = share(local, of_block, kind.kind);
   if (kind.predicts) add_prediction(entry->second, local, of_block);
@@ -483,6 +484,7 @@ void RankShare::add(Work& sum, const Kernel& kernel) const {
   sum.bytes += bytes_moved(kernel);
   if (config_.time) sum.picoseconds += config_.time(kernel);
   if (config_.demand) sum.kernels.push_back(config_.demand(kernel));
+  sum.launches.push_back(launches(kernel));
 }
 
 }  // namespace weft::workloads

@@ -79,6 +79,7 @@ struct Work {
   std::int64_t bytes = 0;
   std::int64_t picoseconds = 0;
   std::vector<chakra::KernelDemand> kernels;
+  std::vector<int> launches;  ///< of each, by the host
 };
 
 /// A rank's share of the parameters. Experts are reduced and sharded among other ranks than the rest.

@@ -28,9 +28,10 @@ enum class CauseKind : std::uint8_t {
   kPropagation,    ///< a packet is in flight
   kRecovery,       ///< a timer runs until something is sent again
   kFirmware,       ///< a thread runs, or waits for its core
-  kSoftware        ///< a thread lets time pass: what its program says that something takes
+  kSoftware,       ///< a thread lets time pass: what its program says that something takes
+  kHost            ///< a host launches kernels, one after the other
 };
-inline constexpr std::size_t kCauseKinds = static_cast<std::size_t>(CauseKind::kSoftware) + 1;
+inline constexpr std::size_t kCauseKinds = static_cast<std::size_t>(CauseKind::kHost) + 1;
 /// "serialisation".
 [[nodiscard]] const char* name_of(CauseKind kind);
 

@@ -104,6 +104,7 @@ const kinds = {
   recovery: ['waiting', 'timers until something is sent again'],
   firmware: ['control', 'firmware'],
   software: ['control', 'what programs let pass'],
+  host: ['control', 'launches by the host'],
 };
 const colourOfKind = (kind) => (kinds[kind] || ['other'])[0];
 const wordsOfKind = (kind) => (kinds[kind] || ['other', kind])[1];

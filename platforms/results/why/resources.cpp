@@ -120,6 +120,7 @@ const std::vector<Resource>& resources() {
         {"remote_memory.cxl.device.rate", true}}},
       {"timeout", "timers until something is sent again", "", {"recovery"}, {{"nic.ack_timeout", false}}},
       {"firmware", "firmware", "", {"firmware"}, {{"firmware.clock", true}}},
+      {"host", "launches of kernels by the host", "", {"host"}, {{"workload.launch", false}}},
       {"software", "times that programs set", "", {"software"}, {}},
       {"other", "what modules do not say", "", {"other"}, {}},
       {"other", "what modules do not say", "", {}, {}},

@@ -22,7 +22,6 @@ using firmware::Task;
 namespace {
 
 constexpr std::size_t kMostTold = 8;  // ranks in a report, and nodes of each
-constexpr std::uint64_t kWake = 1ULL << 60;
 
 }  // namespace
 
@@ -113,7 +112,10 @@ void GraphEngine::set_steady(const SteadyConfig& steady, GraphRows rows, Leaving
 
 void GraphEngine::start() {
   started_ = ends_.front()->rank->processor->now();
-  for (const auto& end : ends_) end->rank->processor->spawn("graph", 0, run(*end));
+  for (const auto& end : ends_) {
+    end->host.begin(started_);
+    end->rank->processor->spawn("graph", 0, run(*end));
+  }
 }
 
 Task GraphEngine::run(End& end) {
@@ -177,7 +179,8 @@ void GraphEngine::issue_ready(End& end, Graph& graph) {
     while (!graph.ready[r].empty() && graph.busy[r] < limit(static_cast<Resource>(r))) {
       const Node& node = *graph.ready[r].top();
       graph.ready[r].pop();
-      const std::optional<Next> next = next_of(end, graph, node);
+      const bool is_launched_now = r != kCommunication || is_launched(end, graph, node);
+      const std::optional<Next> next = is_launched_now ? next_of(end, graph, node) : std::nullopt;
       if (!next) {
         held.push_back(&node);
         continue;
@@ -213,6 +216,9 @@ void GraphEngine::done(End& end, Work work) {
   ++end.done;
   if (steady_ && resource == kCompute && graph.parent == nullptr) {
     steady_->ended(static_cast<std::size_t>(end.rank->index), node.id);
+  }
+  if (resource == kCompute && graph.parent == nullptr) {
+    if (const auto host = chakra::host_times_of(node)) end.host.ended(node.id, host->waits, end.rank->processor->now());
   }
   if (resource == kCompute && ends_step_ && ends_step_(node.name)) end.step_ends.push_back(end.rank->processor->now());
   if (order_ && resource == kCommunication) {

@@ -25,6 +25,7 @@
 #include "sw/schedules/collective_kernel.h"
 #include "sw/schedules/graph/begin_order.h"
 #include "sw/schedules/graph/graph_steady.h"
+#include "sw/schedules/graph/host_clock.h"
 #include "sw/schedules/graph/kernel_names.h"
 #include "sw/schedules/graph/messages.h"
 #include "sw/schedules/phase_row.h"
@@ -176,6 +177,7 @@ class GraphEngine {
   }
 
  private:
+  static constexpr std::uint64_t kWake = 1ULL << 60;
   enum Resource : std::uint8_t { kCpu, kCompute, kCommunication, kMemory, kResources };
 
   struct HigherId {
@@ -225,6 +227,8 @@ class GraphEngine {
     collectives::CollectiveTally tally;
     std::int64_t wrong = 0;
     Held held;
+    HostClock host;           ///< where nodes say what it takes to launch them
+    Time wakes_at;            ///< when the host has launched a communication that is ready
     bool holds_back = false;  ///< something, until other ranks go on
     Probe* probe = nullptr;
     std::array<int, kResources> tracks{};
@@ -296,6 +300,9 @@ class GraphEngine {
   /// Those that a node lists, if they count.
   [[nodiscard]] std::vector<chakra::KernelDemand> kernels_of(const Graph& graph, const chakra::Node& node) const;
   void issue_kernel(End& end, Graph& graph, const chakra::Node& node);
+  bool is_launched(End& end, const Graph& graph, const chakra::Node& node);
+  /// The kernels of a compute node, when the host has launched them.
+  void submit(End& end, Graph& graph, const chakra::Node& node, const std::vector<accelerator::Command>& commands);
   /// The command stream for kernels of the node's stream.
   static std::uint32_t stream_of(End& end, const chakra::Node& node);
   void issue_cpu(End& end, Graph& graph, const chakra::Node& node);

@@ -172,10 +172,11 @@ void GraphEngine::issue_kernel(End& end, Graph& graph, const Node& node) {
          "cores: expected 1 to the " + std::to_string(compute_.sms) + " of the accelerator, got " +
              std::to_string(cores));
   }
-  const auto submit = [&, name = kernel_names_.of(node.name)](accelerator::Command command) {
+  std::vector<accelerator::Command> commands;
+  const auto add = [&, name = kernel_names_.of(node.name)](accelerator::Command command) {
     command.label = name;
     command.cores = static_cast<std::uint32_t>(cores);
-    end.rank->accelerator.submit(command);
+    commands.push_back(command);
   };
   const ComputeTime counted = counted_in(graph);
   const std::vector<chakra::KernelDemand> kernels = kernels_of(graph, node);
@@ -186,10 +187,9 @@ void GraphEngine::issue_kernel(End& end, Graph& graph, const Node& node) {
       if (const auto counted_ops = node.num_ops(); kernels.size() == 1 && counted_ops && *counted_ops > 1) {
         command.flops = static_cast<double>(*counted_ops);
       }
-      submit(command);
+      add(command);
     }
-    end.rank->accelerator.notify(stream, *end.events, remember(end, graph, node));
-    return;
+    return submit(end, graph, node, commands);
   }
   if (counted == ComputeTime::kKernels) fail(*graph.window, node, "has no kernels");
   accelerator::KernelWork kernel;
@@ -203,8 +203,8 @@ void GraphEngine::issue_kernel(End& end, Graph& graph, const Node& node) {
     estimates_ = true;
     kernel = tensor_work(cores > 0 ? partition(compute_, cores) : compute_, operations, moved_by(*graph.window, node));
   }
-  submit(kernel_command(stream, nullptr, kernel));
-  end.rank->accelerator.notify(stream, *end.events, remember(end, graph, node));
+  add(kernel_command(stream, nullptr, kernel));
+  submit(end, graph, node, commands);
 }
 
 GraphEngine::GroupOf& GraphEngine::group_of(const End& end, const Graph& graph, const Node& node) {

@@ -51,7 +51,7 @@ RankStep::RankStep(const WorkloadConfig& config, const Groups& groups, std::int6
       tp_(config.parallel.degree(Axis::kTensor)),
       cp_(config.parallel.degree(Axis::kContext)),
       share_(config, rank),
-      emitter_(config.parallel, groups, rank, elements_of(config), take),
+      emitter_(config.parallel, groups, rank, elements_of(config), config.launch, take),
       mark_(std::move(mark)),
       operations_(stage_operations(pipeline_, stage_)),
       optimizer_(optimizers::optimizer_of(config.optimizer)),

@@ -181,6 +181,7 @@ class RankStep {
   void reduce_gradients(Unit unit);
 
   [[nodiscard]] Ids compute(Part part, const Ids& data, const std::string& more = "");
+  [[nodiscard]] Emitter::Host host_of(Part part) const;
   [[nodiscard]] std::string name(const std::string& what) const;
   [[nodiscard]] std::string message_name(const char* what, std::int64_t to, bool forward) const;
   [[nodiscard]] std::vector<Set> sets(Unit unit) const;

@@ -13,6 +13,45 @@ namespace {
 /// Messages of a ring in a block.
 enum RingMessage : std::int64_t { kKeys, kKeysAgain, kGradients, kKeysToRecompute, kRingMessages };
 
+bool is_graphed(Part part, const GraphedParts& graphed, bool has_experts) {
+  switch (part) {
+    case Part::kAttentionNorm:
+    case Part::kAttentionQkv:
+    case Part::kAttentionCore:
+    case Part::kAttentionOut:
+    case Part::kAttentionOutGradient:
+    case Part::kAttentionCoreGradient:
+    case Part::kAttentionQkvInputGradient:
+    case Part::kAttentionQkvWeightGradient:
+    case Part::kAttentionNormGradient:
+    case Part::kAttentionGradientCast:
+    case Part::kAttentionNormAgain:
+    case Part::kAttentionQkvAgain:
+    case Part::kAttentionCoreAgain:
+    case Part::kAttentionOutAgain:
+      return graphed.attention;
+    case Part::kRouter:
+    case Part::kRouterGradient:
+    case Part::kRouterAgain:
+      return graphed.router;
+    case Part::kMlpNorm:
+    case Part::kMlpNormGradient:
+    case Part::kMlpNormAgain:
+      return has_experts ? graphed.router : graphed.mlp;
+    case Part::kMlpUp:
+    case Part::kMlpDown:
+    case Part::kMlpResidual:
+    case Part::kMlpDownGradient:
+    case Part::kMlpUpInputGradient:
+    case Part::kMlpUpWeightGradient:
+    case Part::kMlpGradientCast:
+    case Part::kMlpUpAgain:
+      return !has_experts && graphed.mlp;
+    default:
+      return false;
+  }
+}
+
 }  // namespace
 
 // Names --------------------------------------------------------------------------------------------------------------
@@ -35,7 +74,17 @@ Ids RankStep::compute(Part part, const Ids& data, const std::string& more) {
   // Blocks are told apart by their number; embedding and head are called by their names.
   const bool is_named = what.starts_with("embedding") || what.starts_with("head") || what.starts_with("loss");
   return emitter_.compute(name((is_named ? "" : prefix_) + std::string(what) + more),
-                          here().parts[static_cast<std::size_t>(part)], data);
+                          here().parts[static_cast<std::size_t>(part)], data, host_of(part));
+}
+
+/// Where experts have room for any number of tokens, the host learns from a router how many come.
+Emitter::Host RankStep::host_of(Part part) const {
+  Emitter::Host host;
+  if (is_graphed(part, config_.graphed, has_experts(unit_))) {
+    host.graph = 2 * (microbatch_ * (last_unit() + 1) + unit_) + (operation_.forward ? 0 : 1);
+  }
+  host.waits = (part == Part::kRouter || part == Part::kRouterAgain) && !config_.fixed_experts;
+  return host;
 }
 
 // Within a block -----------------------------------------------------------------------------------------------------

@@ -123,7 +123,9 @@ Ids RankStep::update(const Ids& gradients) {
     const std::string what = piece->name + (tasks.size() > 1 ? " " + std::to_string(task) : "");
     // The last one ends the step.
     if (is_last || !kernels.empty()) {
-      data = emitter_.compute((is_last ? "optimizer" : "optimizer." + what) + step, share_.work_of(kernels), data);
+      // Behind a step the host reads its loss.
+      data = emitter_.compute((is_last ? "optimizer" : "optimizer." + what) + step, share_.work_of(kernels), data,
+                              {.waits = is_last});
     }
     if (!piece->exchange) continue;
     const optimizers::Exchange& exchange = *piece->exchange;

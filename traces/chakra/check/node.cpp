@@ -5,12 +5,15 @@
 #include <string_view>
 
 #include "traces/chakra/check/parts.h"
+#include "traces/chakra/host_times.h"
 #include "traces/chakra/kernels.h"
 
 namespace weft::chakra {
 namespace {
 
 constexpr std::int64_t kMostTag = UINT32_MAX;
+
+constexpr std::array<std::string_view, 1> kOfHost = {"host"};
 
 // What a run reads of nodes that exchange.
 constexpr std::array<std::string_view, 4> kOfMessages = {"comm_size", "comm_src", "comm_dst", "comm_tag"};
@@ -90,6 +93,7 @@ void NodeCheck::check(const Node& node) {
     case NodeType::kMetadata:
       break;
   }
+  if (machine_ && has_one_meaning(node, kOfHost)) static_cast<void>(host_times_of(node));
 }
 
 /// Readers differ in which of two attributes they take. What nobody reads may be there as often as it likes.

@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "traces/chakra/host_times.h"
 #include "traces/chakra/kernels.h"
 #include "traces/chakra/process_groups.h"
 #include "traces/chakra/reader.h"
@@ -249,6 +250,7 @@ void strip(Node& node) {
     try {
       if (attribute.name == "is_cpu_op") return static_cast<void>(node.is_cpu_op()), true;
       if (attribute.name == "kernels") return static_cast<void>(kernels_of(node)), true;
+      if (attribute.name == "host") return static_cast<void>(host_times_of(node)), true;
       if (attribute.name == "stream" || attribute.name == "comm_priority")
         return node.integer(attribute.name).has_value();
       const std::int64_t least = attribute.name == "cores" ? 1 : 0;
@@ -258,9 +260,9 @@ void strip(Node& node) {
       return false;
     }
   };
-  std::vector<std::string_view> optional = {"is_cpu_op", "comm_priority"};
+  std::vector<std::string_view> optional = {"is_cpu_op", "comm_priority", "host"};
   if (node.type == NodeType::kCompute) {
-    optional = {"is_cpu_op", "stream", "cores", "kernels", "duration_nanos", "num_ops", "tensor_size"};
+    optional = {"is_cpu_op", "stream", "cores", "kernels", "host", "duration_nanos", "num_ops", "tensor_size"};
   }
   std::vector<std::string> unsound;
   for (const Attribute& each : node.attributes) {
