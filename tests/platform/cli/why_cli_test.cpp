@@ -237,6 +237,38 @@ TEST_F(WhyCli, TellsOfTheTrainingStepsOfEachKindOfWorkload) {
   }
 }
 
+/// Whatever hands over the kernels: what a cap of the clock adds is what the run takes longer.
+TEST_F(WhyCli, SeesCapsInEachKindOfWorkload) {
+  const auto share = [this](const json& workload) {
+    json platform = json::parse(test::read_file(folder_ / "small.json"));
+    platform["workload"] = workload;
+    if (workload["kind"] == "graph-sampling") {
+      platform["remote_memory"] = {{"kind", "per-accelerator"}, {"capacity", "1GiB"}, {"rate", "12GB/s"}};
+    }
+    write("held.json", platform.dump());
+    const json path = why("../held.json --set accelerator.compute.clock_cap=345MHz");
+    EXPECT_EQ(sum(path), path["until_ps"].get<std::int64_t>() - path["from_ps"].get<std::int64_t>());
+    double capped = 0;
+    for (const json& piece : path["pieces"]) capped += piece["kind"] == "cap" ? piece["ps"].get<double>() : 0;
+    const json free = run_json("../held.json");
+    const double longer = path["until_ps"].get<double>() - 1e6 * free["simulated_us"].get<double>();
+    EXPECT_GT(longer, 0);
+    return capped / longer;
+  };
+  for (const char* workload :
+       {R"json({"kind": "fsdp", "model": "gpt2", "layers": 1, "sequence": 512})json",
+        R"json({"kind": "transformer", "model": "gpt2", "layers": 1, "sequence": 512, "batch": 4,
+                "parallel": "tp=2,fsdp=2"})json",
+        R"json({"kind": "kfac", "network": "resnet50", "batch": 8})json",
+        R"json({"kind": "pipeline", "model": "gpt2", "layers": 4, "sequence": 512, "batch": 4})json",
+        R"json({"kind": "recommender", "tables": 8, "rows": 1000, "batch": 8192})json",
+        R"json({"kind": "graph-sampling", "batch": 64, "fan_outs": [5, 3], "hidden": 4096, "batches": 4, "samplers": 3,
+                "graph": {"nodes": 5000, "edges": 60000, "training": 1000, "features": 32, "classes": 5}})json"}) {
+    SCOPED_TRACE(workload);
+    EXPECT_NEAR(share(json::parse(workload)), 1, 0.15);
+  }
+}
+
 // The rate of the precision that kernels have; kernels of a given length follow none.
 TEST_F(WhyCli, NamesTheRateThatKernelsFollow) {
   const auto computing = [this](const std::string& run) {
