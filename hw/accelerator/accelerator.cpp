@@ -301,6 +301,8 @@ void Accelerator::start_kernel(Time now, std::uint32_t stream, std::int64_t core
     causes->set_context(causes->kernel_context(command.label != nullptr ? command.label : "kernel"));
   kernel.computing_from = start;
   kernel.wave_from = start;
+  kernel.slice_from = start;
+  kernel.memory_from = start;
   request_slice(kernel, start);
   if (kernel.slices > 1) request_slice(kernel, start);
   mark(CauseKind::kLaunch, start);
@@ -318,24 +320,42 @@ void Accelerator::expect_slice(std::uint32_t slot, Time computed) {
 }
 
 /// What the slice under way is longer by comes last.
-void Accelerator::mark_slice(const Running& kernel, Time computed) const {
+void Accelerator::mark_slice(Running& kernel, Time computed) const {
   const Command& command = streams_[kernel.stream].queue.front();
+  const Time from = kernel.slice_from;
+  const Time length = computed - from;
+  const Time alone = part_of_slice(kernel, kernel.done, command.compute_ps);
+  const Time lost = std::max(Time(), length - alone);
+  if (command.capped_ps == 0) {
+    mark(CauseKind::kKernel, computed - lost);
+    mark(CauseKind::kLostCores, computed);
+    return;
+  }
+  // At the full clock cores that are lost take as many times as long, and HBM takes what it takes now: from when it was
+  // asked and had moved the slice before, until it has moved this one.
+  const Time full = std::min(alone, part_of_slice(kernel, kernel.done, command.compute_ps - command.capped_ps));
+  const Time beside = lost > Time() ? Time(scaled(full.count(), length.count(), alone.count())) : full;
+  const Time ready = kernel.memory_ready[kernel.done % 2];
+  const Time moving = ready - std::max(kernel.memory_from, kernel.moved);
+  const Time uncapped = std::min(length, std::max(beside, moving));
+  mark(CauseKind::kKernel, from + full);
+  mark(CauseKind::kLostCores, from + beside);
+  mark(CauseKind::kMemory, from + uncapped);
+  mark(CauseKind::kCap, computed);
+  kernel.capped += length - uncapped;
+  kernel.moved = ready;
+  // The next slice has been asked for when this one began.
+  kernel.memory_from = from;
+}
+
+Time Accelerator::part_of_slice(const Running& kernel, std::int64_t slice, std::int64_t computing) const {
   const std::int64_t n = kernel.slices;
-  const std::int64_t i = kernel.done;
-  const auto part = [n, i](std::int64_t whole) { return Time(scaled(whole, i + 1, n) - scaled(whole, i, n)); };
-  Time alone = part(command.compute_ps);
-  if (pace_ != kEvenPace) alone = Time(scaled(alone.count(), pace_, kEvenPace));
-  const Time lost = std::max(Time(), slice_length(kernel, i) - alone);
-  mark(CauseKind::kKernel, computed - lost - part(command.capped_ps));
-  mark(CauseKind::kCap, computed - lost);
-  mark(CauseKind::kLostCores, computed);
+  const std::int64_t length = scaled(computing, slice + 1, n) - scaled(computing, slice, n);
+  return Time(pace_ == kEvenPace ? length : scaled(length, pace_, kEvenPace));
 }
 
 Time Accelerator::slice_length(const Running& kernel, std::int64_t slice) const {
-  const std::int64_t computing = streams_[kernel.stream].queue.front().compute_ps;
-  const std::int64_t n = kernel.slices;
-  Time length(scaled(computing, slice + 1, n) - scaled(computing, slice, n));
-  if (pace_ != kEvenPace) length = Time(scaled(length.count(), pace_, kEvenPace));
+  const Time length = part_of_slice(kernel, slice, streams_[kernel.stream].queue.front().compute_ps);
   if (!config_.shared_cores) return length;
   const std::int64_t sms = config_.compute.sms;
   const std::int64_t working = std::count_if(engines_.begin(), engines_.begin() + config_.copy_engines,
@@ -378,6 +398,7 @@ void Accelerator::next_slice(Time now, std::uint32_t slot) {
   ++kernel.done;
   if (kernel.tiles > 0) end_wave(now, kernel);
   if (kernel.done < kernel.slices) {
+    kernel.slice_from = now;
     if (kernel.requested < kernel.slices) request_slice(kernel, now);
     expect_slice(slot, now + slice_length(kernel, kernel.done));
     return;
@@ -388,7 +409,9 @@ void Accelerator::next_slice(Time now, std::uint32_t slot) {
     grant_cores(now);
     const Time end = kernel.late_from == kNever ? now : kernel.late_from + (now - kernel.computing_from);
     if (end > now) {
-      mark(CauseKind::kLostCores, end);
+      // Blocks that begin when the others have ended take as long, what the cap adds to them included.
+      mark(CauseKind::kLostCores, kernel.late_from == now ? end - kernel.capped : end);
+      mark(CauseKind::kCap, end);
       return dispatcher_.post(end, *this, kSlice, slot);
     }
   }

@@ -223,6 +223,11 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
     std::int64_t requested = 0;
     Time memory_ready[2];    ///< of the slices requested, by parity; kNever until it is known
     Time computed = kNever;  ///< of the slice under way, while it waits for that
+    Time slice_from;         ///< when the slice under way began
+    // Of a kernel that a cap slows down, for the critical path:
+    Time memory_from;  ///< when the memory was asked for the slice under way
+    Time moved;        ///< when it had moved the slice before
+    Time capped;       ///< what the cap has added
   };
 
   struct Engine {
@@ -235,7 +240,7 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
   [[nodiscard]] bool starts_ahead(const Command& command, Time at) const;
   static std::int64_t waves(std::int64_t tiles, std::int64_t cores) { return (tiles + cores - 1) / cores; }
   void mark(CauseKind kind, Time until) const;
-  void mark_slice(const Running& kernel, Time computed) const;
+  void mark_slice(Running& kernel, Time computed) const;
   void accept(Time now, const Command& command);
   void advance(Time now, std::uint32_t stream);
   static void take_first(Stream& stream);
@@ -247,6 +252,8 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
   void count(Time now, const Running& kernel, const Command& command);
   void next_slice(Time now, std::uint32_t slot);
   [[nodiscard]] Time slice_length(const Running& kernel, std::int64_t slice) const;
+  /// Of `computing` picoseconds of a kernel, what a slice has at this accelerator's speed.
+  [[nodiscard]] Time part_of_slice(const Running& kernel, std::int64_t slice, std::int64_t computing) const;
   void count_busy(Time now);
   void signal(Time now, std::uint32_t semaphore, std::uint64_t value);
   void end_wave(Time now, Running& kernel);  ///< if the slice that has ended was a wave's last

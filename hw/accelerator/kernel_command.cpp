@@ -19,7 +19,9 @@ Command kernel_command(std::uint32_t stream, const char* label, const KernelWork
   command.stream = stream;
   command.launch_ps = work.launch.count();
   command.compute_ps = on_the_array(work).count();
-  if (work.clock < 1) command.capped_ps = std::max(Time(), on_the_array(work) - work.uncapped.compute).count();
+  // A part without a lower clock pauses at the full one.
+  if (work.clock < 1 || work.paused > Time())
+    command.capped_ps = std::max(Time(), on_the_array(work) - work.uncapped.compute).count();
   command.read = static_cast<std::uint64_t>(work.read.count());
   command.written = static_cast<std::uint64_t>(work.written.count());
   command.cached = static_cast<std::uint64_t>(work.cached.count());

@@ -69,6 +69,7 @@ chakra::KernelDemand kernel_demand(const accelerator::KernelWork& work) {
   chakra::KernelDemand kernel;
   kernel.launch_ps = work.launch.count();
   kernel.compute_ps = command.compute_ps;
+  kernel.capped_ps = command.capped_ps;
   kernel.read = work.read.count();
   kernel.written = work.written.count();
   kernel.cached = work.cached.count();
@@ -84,6 +85,7 @@ accelerator::Command kernel_command(std::uint32_t stream, const chakra::KernelDe
   command.stream = stream;
   command.launch_ps = kernel.launch_ps;
   command.compute_ps = kernel.compute_ps;
+  command.capped_ps = kernel.capped_ps;
   command.read = static_cast<std::uint64_t>(kernel.read);
   command.written = static_cast<std::uint64_t>(kernel.written);
   command.cached = static_cast<std::uint64_t>(kernel.cached);

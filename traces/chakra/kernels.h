@@ -20,13 +20,17 @@ struct KernelDemand {
   std::int64_t blocks = 0;      ///< of a persistent kernel, one to an SM
   std::int64_t tiles = 0;       ///< of a kernel with a block for each, wave by wave; of neither: many short blocks
   std::int64_t energy_nj = 0;   ///< of its operations, nanojoules
+  std::int64_t capped_ps = 0;   ///< of `compute_ps`, what caps of power and clock add, for the critical path
 
   bool operator==(const KernelDemand&) const = default;
 };
 
+constexpr const char* kKernels = "kernels";
+constexpr const char* kKernelsCapped = "kernels_capped";
+
 /// One after the other; none where the node does not say. Throws AttributeError.
 [[nodiscard]] std::vector<KernelDemand> kernels_of(const Node& node);
-/// The node has none yet.
+/// The node has none yet. What caps add is an attribute beside the others, and only where they add something.
 void set_kernels(Node& node, const std::vector<KernelDemand>& kernels);
 
 }  // namespace weft::chakra

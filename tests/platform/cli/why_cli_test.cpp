@@ -242,6 +242,42 @@ TEST_F(WhyCli, TellsOfTheTrainingStepsOfEachKindOfWorkload) {
   }
 }
 
+/// Whatever hands over the kernels: what a cap of the clock adds is what the run takes longer.
+TEST_F(WhyCli, SeesCapsInEachKindOfWorkload) {
+  const auto share = [this](const json& workload) {
+    json platform = json::parse(test::read_file(folder_ / "small.json"));
+    platform["workload"] = workload;
+    platform["collectives"] = {{"algorithm", "nccl"}};
+    if (workload["kind"] == "graph-sampling") {
+      platform["remote_memory"] = {{"kind", "per-accelerator"}, {"capacity", "1GiB"}, {"rate", "12GB/s"}};
+    }
+    write("held.json", platform.dump());
+    const auto length = [](const json& path) {
+      return path["until_ps"].get<std::int64_t>() - path["from_ps"].get<std::int64_t>();
+    };
+    const json path = why("../held.json --set accelerator.compute.clock_cap=345MHz");
+    EXPECT_EQ(sum(path), length(path));
+    std::int64_t capped = 0;
+    for (const json& piece : path["pieces"]) capped += piece["kind"] == "cap" ? piece["ps"].get<std::int64_t>() : 0;
+    const std::int64_t longer = length(path) - length(why("../held.json --set accelerator.compute.power.cap=0W"));
+    EXPECT_GT(longer, length(path) / 10);
+    return static_cast<double>(capped) / static_cast<double>(longer);
+  };
+  for (const char* workload :
+       {R"json({"kind": "fsdp", "model": "gpt2", "layers": 1, "sequence": 512})json",
+        R"json({"kind": "transformer", "model": "gpt2", "layers": 1, "sequence": 512, "batch": 4,
+                "parallel": "tp=2,fsdp=2"})json",
+        R"json({"kind": "kfac", "network": "resnet50", "batch": 8})json",
+        R"json({"kind": "pipeline", "model": "gpt2", "sequence": 512, "batch": 8})json",
+        R"json({"kind": "recommender", "tables": 8, "rows": 1000, "batch": 8192})json",
+        R"json({"kind": "graph-sampling", "batch": 64, "fan_outs": [5, 3], "hidden": 16384, "batches": 4,
+                "samplers": 3, "launch": "0us",
+                "graph": {"nodes": 5000, "edges": 60000, "training": 1000, "features": 32, "classes": 5}})json"}) {
+    SCOPED_TRACE(workload);
+    EXPECT_NEAR(share(json::parse(workload)), 1, 0.03);
+  }
+}
+
 // The rate of the precision that kernels have; kernels of a given length follow none.
 TEST_F(WhyCli, NamesTheRateThatKernelsFollow) {
   const auto computing = [this](const std::string& run) {

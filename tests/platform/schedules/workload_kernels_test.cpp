@@ -266,6 +266,34 @@ TEST(WorkloadCopies, AreThoseOfFsdpAndOfGatheredTokens) {
   EXPECT_EQ(sum_of(config).kernels.size(), uncopied);
 }
 
+/// The critical path tells them from computing in a graph as in an FSDP run.
+TEST(WorkloadCaps, AddToKernelsWhatTheyAddInFsdp) {
+  accelerator::ComputeConfig held = part();
+  held.power.cap = Power(300'000);
+  WorkloadConfig config = config_of("llama3-8b");
+  config.demand = [&held](const models::Kernel& kernel) {
+    return schedules::kernel_demand(schedules::kernel_work(held, kernel));
+  };
+  schedules::FsdpConfig fsdp;
+  fsdp.layers = config.model.layers;
+  fsdp.sequences = 2;
+  fsdp.sequence = kSequence;
+  fsdp.copies = false;
+  config.fusion = fsdp.fusion;
+  config.recompute = fsdp.recompute;
+  config.attention = fsdp.attention;
+  const Sum here = sum_of(config);
+  EXPECT_EQ(here.kernels, sum_of(schedules::FsdpPlan(fsdp, held, 1)).kernels);
+  std::int64_t capped = 0;
+  std::int64_t computing = 0;
+  for (const KernelDemand& kernel : here.kernels) {
+    capped += kernel.capped_ps;
+    computing += kernel.compute_ps;
+    EXPECT_EQ(schedules::kernel_command(0, kernel).capped_ps, kernel.capped_ps);
+  }
+  EXPECT_GT(capped, computing / 3);
+}
+
 TEST(WorkloadOrder, WeightsGradientsComeBeforeTheSumsWhereSaid) {
   WorkloadConfig config = config_of("llama3-8b", "tp=2");
   const auto place = [&config](const std::string& name) {

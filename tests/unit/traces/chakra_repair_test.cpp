@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "tests/support/chakra.h"
+#include "traces/chakra/kernels.h"
 
 namespace weft::chakra {
 namespace {
@@ -130,6 +131,43 @@ TEST_F(ChakraRepair, KeepsDurations) {
     EXPECT_EQ(node.type, NodeType::kCompute) << node.id;
     EXPECT_EQ(node.duration_nanos(), 5000U) << node.id;
     EXPECT_EQ(node.attributes.size(), node.id < 3 ? 1U : 0U) << node.id;
+  }
+}
+
+/// What caps add to kernels is nothing that a run needs.
+TEST_F(ChakraRepair, KeepsKernelsWhoseCapsAreNoNumbers) {
+  Node node = chakra_node(1);
+  const std::vector<KernelDemand> kernels = {{.compute_ps = 9}, {.compute_ps = 7, .capped_ps = 5}};
+  set_kernels(node, kernels);
+  EXPECT_EQ(kernels_of(node), kernels);
+  Node odd = node;
+  odd.id = 2;
+  odd.attributes.back() = Attribute::text(kKernelsCapped, "5");
+  ranks({{node, odd}});
+  EXPECT_EQ(mend(), (Counts{{Problem::kAttribute, 1}}));
+  EXPECT_EQ(kernels_of(mended(0)[0]), kernels);
+  EXPECT_EQ(kernels_of(mended(0)[1]), (std::vector<KernelDemand>{{.compute_ps = 9}, {.compute_ps = 7}}));
+}
+
+TEST_F(ChakraRepair, RefusesCapsThatAreNotThoseOfTheKernels) {
+  Node node = chakra_node(1);
+  set_kernels(node, {{.compute_ps = 9}, {.compute_ps = 7}});
+  EXPECT_EQ(node.attributes.size(), 1U) << "no cap adds anything";
+  set_kernels(node, {{.compute_ps = 9}, {.compute_ps = 7, .capped_ps = 5}});
+  Attribute& capped = node.attributes.back();
+  ASSERT_EQ(capped.name, kKernelsCapped);
+  for (const std::vector<std::int64_t>& wrong :
+       std::vector<std::vector<std::int64_t>>{{5}, {0, 5, 0}, {0, -1}, {0, 8}}) {
+    capped.value = wrong;
+    try {
+      static_cast<void>(kernels_of(node));
+      ADD_FAILURE() << wrong.size();
+    } catch (const AttributeError& error) {
+      EXPECT_STREQ(
+          error.what(),
+          "node 1 'n1': attribute kernels_capped: expected a list of an integer for each kernel, from 0 to what "
+          "it computes");
+    }
   }
 }
 

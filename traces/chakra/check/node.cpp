@@ -170,7 +170,7 @@ void NodeCheck::compute(const Node& node) {
   const bool is_cpu_op = node.is_cpu_op();
   bool has_kernels = false;
   if (machine_ && !is_cpu_op) {
-    constexpr std::array<std::string_view, 3> kOfMachine = {"stream", "cores", "kernels"};
+    constexpr std::array<std::string_view, 4> kOfMachine = {"stream", "cores", kKernels, kKernelsCapped};
     if (!has_one_meaning(node, kOfMachine)) return;
     if (node.cores() == 0) find(node, "attribute cores is 0", "1 or more, or none for all");
     not_negative(node, "cores", node.cores());

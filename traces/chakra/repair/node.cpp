@@ -249,7 +249,13 @@ void strip(Node& node) {
     if (std::any_of(node.attributes.begin(), node.attributes.end(), is_other)) return false;
     try {
       if (attribute.name == "is_cpu_op") return static_cast<void>(node.is_cpu_op()), true;
-      if (attribute.name == "kernels") return static_cast<void>(kernels_of(node)), true;
+      if (attribute.name == kKernels) {
+        // What caps add to them is no part of them, and tells nothing without them.
+        Node alone = node;
+        erase(alone, kKernelsCapped);
+        return static_cast<void>(kernels_of(alone)), true;
+      }
+      if (attribute.name == kKernelsCapped) return static_cast<void>(kernels_of(node)), true;
       if (attribute.name == "host") return static_cast<void>(host_times_of(node)), true;
       if (attribute.name == "stream" || attribute.name == "comm_priority")
         return node.integer(attribute.name).has_value();
@@ -262,7 +268,8 @@ void strip(Node& node) {
   };
   std::vector<std::string_view> optional = {"is_cpu_op", "comm_priority", "host"};
   if (node.type == NodeType::kCompute) {
-    optional = {"is_cpu_op", "stream", "cores", "kernels", "host", "duration_nanos", "num_ops", "tensor_size"};
+    optional = {"is_cpu_op", "stream",         "cores",   kKernels,     kKernelsCapped,
+                "host",      "duration_nanos", "num_ops", "tensor_size"};
   }
   std::vector<std::string> unsound;
   for (const Attribute& each : node.attributes) {
