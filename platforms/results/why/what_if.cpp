@@ -54,6 +54,13 @@ bool is_of_kernels(const Resource& resource) {
   return is("compute") || is("hbm") || is("cap") || is("cores") || is("launch");
 }
 
+/// Whether one of them has one after the other, so that no run is shorter than that takes. Threads of a core may wait
+/// for others while they run, launches of several streams are at the same time, and what interfaces need is reckoned.
+bool is_served_in_turn(const Resource& resource) {
+  const auto is = [&resource](const char* name) { return &resource == &resource_called(name); };
+  return is("compute") || is("hbm") || is("copy") || is("link") || is("scale-up-link") || is("remote-memory");
+}
+
 double factor_of(const std::map<const Resource*, double>& factors, const Resource& resource) {
   const auto found = factors.find(&resource);
   return found == factors.end() ? 1 : found->second;
@@ -378,8 +385,7 @@ Foretold WhatIf::foretell(const std::vector<ResourceChange>& changes) const {
                       return scaled(chain, factors, Reach::kLeast) - timers * chain.of(timer);
                     }).ps();
   for (const auto& [resource, ps] : used_ps_) {
-    // As long as one is busy all that time, nothing else makes the run shorter. Kernels' are others' as well.
-    if (resource == &resource_called("compute") && changes_kernels) continue;
+    if (!is_served_in_turn(*resource) || (resource == &resource_called("compute") && changes_kernels)) continue;
     const double busy = ps - (resource == &resource_called("compute") ? lost_cores : 0);
     const std::int64_t then = std::llround(busy / factor_of(factors, *resource));
     result.least_ps = std::max(result.least_ps, then);

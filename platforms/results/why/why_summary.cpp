@@ -330,8 +330,9 @@ std::vector<AcceleratorUse> used_so_far(Machine& machine, Time now) {
     accelerator::Accelerator& its = machine.accelerator(i);
     used.push_back(use_of(machine.config(), its.counters(), traffic, its.busy(now)));
     const firmware::Processor& processor = *machine.rank(i).processor;
+    const int threads = std::max(1, processor.config().threads);
     for (int core = 0; core < processor.config().cores; ++core)
-      used.back().firmware.push_back(processor.busy(static_cast<std::size_t>(core)));
+      used.back().firmware.push_back(Time(processor.busy(static_cast<std::size_t>(core)).count() / threads));
   }
   return used;
 }
