@@ -221,7 +221,7 @@ int explain(const WhyOptions& options) {
     }
     const auto is_not_simulated = [](const ordered_json& row) { return row.contains("not_simulated"); };
     if (std::all_of(rows.begin(), rows.end(), is_not_simulated)) {
-      print_error("No change was simulated.\n");
+      print_error("No change was simulated.");
       return kFailed;
     }
   } else if (options.json) {

@@ -62,6 +62,7 @@ class Checked {
     object();
     for (const auto& [key, value] : value_->items()) check(key, Checked(value, *file_, below(key)));
   }
+  [[nodiscard]] double value() const { return value_->get<double>(); }
   [[nodiscard]] bool is_empty() const { return value_->empty(); }
   const Checked& is(bool right, const char* expected) const {
     if (!right) fail(expected, value_->dump(-1, ' ', true, ordered_json::error_handler_t::replace));
@@ -166,6 +167,7 @@ void check_why(const ordered_json& object, const std::string& file) {
   why.may_have("steps", check_count);
   why.may_have("training_steps_ps", [](const Checked& ends) { ends.each_of_list(check_count); });
   why.may_have("lowest_voltage", check_number);
+  why.may_have("idle_share", [](const Checked& share) { share.number().is(share.value() < 1, "a share below 1"); });
   why.may_have("power_cap", [](const Checked& cap) { cap.flag(); });
   why.may_have("links", [](const Checked& links) {
     links.each_of_object([](const std::string& /*name*/, const Checked& link) { check_link(link); });

@@ -7,6 +7,12 @@
 namespace weft::platforms {
 namespace {
 
+/// Power of the array where the cap is so many times as high. Not nothing: arrays pause then.
+double power_at(double cap, const ArrayPower& power) {
+  constexpr double kLeast = 0.01;
+  return std::max(kLeast * cap, (cap - power.idle_share) / (1 - power.idle_share));
+}
+
 /// Of the full clock, where power may be `times` what it is at `clock`.
 double clock_at(double clock, double times, const ArrayPower& power) {
   const double lowest = power.lowest_voltage;
@@ -24,7 +30,7 @@ double on_array(const KernelPieces& pieces, const KernelFactors& factors, const 
   const double lowest = power.lowest_voltage;
   if (std::isinf(factors.compute))
     return (pieces.computing + pieces.capped) * std::min(1.0, lowest * lowest / (clock * clock));
-  return alone / clock_at(clock, factors.cap / factors.compute, power);
+  return alone / clock_at(clock, power_at(factors.cap, power) / factors.compute, power);
 }
 
 }  // namespace
@@ -36,13 +42,13 @@ double KernelPieces::with(const KernelFactors& factors, const ArrayPower& power)
 }
 
 double KernelPieces::at_least(const KernelFactors& factors, const ArrayPower& power) const {
-  const double array = on_array(*this, factors, power);
+  const double array = factors.cap > 1 ? computing / factors.compute : on_array(*this, factors, power);
   return std::min(array + waiting / factors.memory, std::max(array, (computing + capped + waiting) / factors.memory));
 }
 
 double KernelPieces::at_most(const KernelFactors& factors, const ArrayPower& power) const {
   double array = on_array(*this, factors, power);
-  const double power_left = factors.cap / factors.compute;
+  const double power_left = power_at(factors.cap, power) / factors.compute;
   if (capped == 0 && power.is_capped && power_left < 1) {
     array = computing / factors.compute / clock_at(1, power_left, power);
   }

@@ -7,6 +7,7 @@ namespace weft::platforms {
 struct ArrayPower {
   bool is_capped = false;        ///< by power; else at most by clock
   double lowest_voltage = 0.75;  ///< as accelerator.compute.power.lowest_voltage
+  double idle_share = 0;         ///< of the cap, what is drawn all the time
 };
 
 /// So many times as much, of what kernels follow.
@@ -28,7 +29,7 @@ struct KernelPieces {
   /// power takes its energy at that power: per operation that goes with the square of the clock, down to the lowest
   /// voltage (hw/accelerator/compute_config.h).
   [[nodiscard]] double with(const KernelFactors& factors, const ArrayPower& power) const;
-  /// At least: of both readings of the waiting the shorter one.
+  /// At least: of both readings of the waiting the shorter one; more power lifts the cap.
   [[nodiscard]] double at_least(const KernelFactors& factors, const ArrayPower& power) const;
   /// At most, but for memory that hides behind computing: a kernel that a cap does not slow down may be just below it.
   [[nodiscard]] double at_most(const KernelFactors& factors, const ArrayPower& power) const;

@@ -66,6 +66,12 @@ double factor_of(const std::map<const Resource*, double>& factors, const Resourc
   return found == factors.end() ? 1 : found->second;
 }
 
+/// More uplinks share what links between switches carry.
+double factor_of_links(const std::map<const Resource*, double>& factors, const Resource& resource) {
+  const double more = &resource == &resource_called("link") ? factor_of(factors, resource_called("uplink")) : 1;
+  return more * factor_of(factors, resource);
+}
+
 KernelFactors of_kernels(const std::map<const Resource*, double>& factors) {
   return {factor_of(factors, resource_called("compute")), factor_of(factors, resource_called("cap")),
           factor_of(factors, resource_called("hbm"))};
@@ -121,6 +127,7 @@ WhatIf::WhatIf(const ordered_json& why)
     if (its.first == its.second) all_starved_[network] = its.first;
   }
   power_.is_capped = why.value("power_cap", false);
+  power_.idle_share = why.value("idle_share", 0.0);
   power_.lowest_voltage = why.value("lowest_voltage", power_.lowest_voltage);
   if (const ordered_json& computed = member_of(why, "computed"); !computed.empty()) {
     std::int64_t most = computed["median_ps"];
@@ -235,7 +242,7 @@ double WhatIf::held_by_stages(const Factors& factors) const {
   double busiest = 0;
   double then_busiest = 0;
   for (const Resource* resource : passing()) {
-    const double factor = factor_of(factors, *resource);
+    const double factor = factor_of_links(factors, *resource);
     on_path += path_.of(*resource);
     scaled += path_.of(*resource) / factor;
     const auto used = used_ps_.find(resource);
@@ -387,7 +394,7 @@ Foretold WhatIf::foretell(const std::vector<ResourceChange>& changes) const {
   for (const auto& [resource, ps] : used_ps_) {
     if (!is_served_in_turn(*resource) || (resource == &resource_called("compute") && changes_kernels)) continue;
     const double busy = ps - (resource == &resource_called("compute") ? lost_cores : 0);
-    const std::int64_t then = std::llround(busy / factor_of(factors, *resource));
+    const std::int64_t then = std::llround(busy / factor_of_links(factors, *resource));
     result.least_ps = std::max(result.least_ps, then);
     if (costs || then <= result.ps()) continue;
     result.other_ps = then;

@@ -217,6 +217,12 @@ ordered_json stages(Machine& machine) {
   return json;
 }
 
+/// Of a cap of power, what an array draws all the time; 0: there is no cap, or not so much below it.
+double idle_share(const accelerator::PowerConfig& power) {
+  if (power.cap <= power.idle) return 0;
+  return static_cast<double>(power.idle.count()) / static_cast<double>(power.cap.count());
+}
+
 /// The most that one of them has grown by.
 Time most_grown(const std::vector<Time>& before, const std::vector<Time>& now) {
   Time most;
@@ -379,7 +385,7 @@ ordered_json why_summary(Machine& machine, const WhySpan& span, ordered_json hea
   for (const Time end : span.steps) ends.push_back(end.count());
   ordered_json waited = waits(machine, names);
   ordered_json spent = collectives(machine, names);
-  constexpr std::size_t kMembers = 18;
+  constexpr std::size_t kMembers = 19;
   ordered_json why = with_room(kMembers, std::move(head));
   why["from_ps"] = span.from.count();
   why["until_ps"] = at;
@@ -393,6 +399,7 @@ ordered_json why_summary(Machine& machine, const WhySpan& span, ordered_json hea
   why["stages"] = stages(machine);
   why["power_cap"] = machine.config().accelerator.array.compute.power.cap > Power();
   why["lowest_voltage"] = machine.config().accelerator.array.compute.power.lowest_voltage;
+  why["idle_share"] = idle_share(machine.config().accelerator.array.compute.power);
   why["waits"] = std::move(waited);
   why["collectives"] = std::move(spent);
   return why;

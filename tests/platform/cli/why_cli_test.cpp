@@ -165,7 +165,7 @@ TEST_F(WhyCli, TellsWhyAChangeIsNotSimulated) {
   ASSERT_EQ(rows.size(), 2U);
   const Ran none = weft("why out --what-if uplink=x2 --verify");
   EXPECT_EQ(none.code, 1);
-  EXPECT_EQ(none.err, "No change was simulated.\n");
+  EXPECT_EQ(none.err, "weft: No change was simulated.\n");
   EXPECT_NE(none.out.find("Not simulated: no setting makes uplink=x2"), std::string::npos) << none.out;
   EXPECT_EQ(weft("why out --what-if uplink=x2").code, 0);
   EXPECT_EQ(rows[0].count("simulated_ps"), 0U) << rows[0];

@@ -75,6 +75,10 @@ TEST(WhatIf, UplinksAreLinksBetweenSwitches) {
   EXPECT_EQ(told("fabric.uplinks=8", "cable=x2"), 1'100'000'000);
   EXPECT_EQ(told("uplink=x2", "link=x2"), 900'000'000);
   EXPECT_EQ(settings_of(read_change("uplink=x2", set), set).front().value, "8");
+  EXPECT_EQ(settings_of(read_change("uplink=x0.1", set), set).front().value, "1");  // 0: as many as fit
+  why["used_ps"] = {{"link", 1'190'000'000}};  // of a link between switches
+  EXPECT_EQ(WhatIf(why).foretell({read_change("uplink=x2", set)}).ps(), 1'100'000'000);
+  why.erase("used_ps");
   const std::string text = advice_text(advice(why, set));
   EXPECT_NE(text.find("uplink (bytes on links between switches)"), std::string::npos) << text;
   EXPECT_EQ(settings_text(set, resource_called("link")), "fabric.link.rate 400Gbps, fabric.uplinks 4");
@@ -349,6 +353,10 @@ TEST(KernelPieces, TakeTheirEnergyAtTheCap) {
   const KernelPieces below{100, 0, 0};
   EXPECT_DOUBLE_EQ(below.with({2, 1, 1}, capped), 50);
   EXPECT_NEAR(below.at_most({2, 1, 1}, capped), 100 / std::cbrt(4), 1e-9);
+  // Half of the power is drawn all the time: 0.3 more of the cap is 0.6 more for the clock.
+  const KernelPieces slow{60, 40, 0};
+  EXPECT_NEAR(slow.with({1, 1.3, 1}, {true, 0.5, 0.5}), 60 / (0.6 * std::cbrt(1.6)), 1e-9);
+  EXPECT_DOUBLE_EQ(slow.at_least({1, 1.3, 1}, {true, 0.5, 0.5}), 60);
   // A cap of the clock takes no more from a faster array.
   EXPECT_DOUBLE_EQ(pieces.with({2, 1, 1}, {}), 50);
   EXPECT_DOUBLE_EQ(pieces.with({1, 1.1, 1}, {}), 80 / 0.88);
