@@ -141,6 +141,7 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
     std::int64_t missed_bytes = 0;    ///< of these, what HBM moved
     std::int64_t copies = 0;
     std::int64_t copied_bytes = 0;
+    std::vector<Time> copying;  ///< by engine, with starts and ends, as long as memory does not hold it up
     /// By semaphore: what streams that had come to a wait for it stood there while the core array had no kernel.
     std::vector<Time> waited;
   };

@@ -34,6 +34,8 @@ void Accelerator::start_copy(Time now, std::uint32_t slot) {
   const Time start = now + (command.flags == Flags::kNone ? overhead : Time()) + stall_.next();
   const ByteTime& time = is_dma(command) ? dma_time_ : copy_time_;
   under_way.moved = start + time(static_cast<std::int64_t>(with_flags(command.bytes, command.flags)));
+  counters_.copying.resize(std::max(counters_.copying.size(), command.engine + std::size_t{1}));
+  counters_.copying[command.engine] += under_way.moved - now;
   mark(CauseKind::kCopy, under_way.moved);
   Time done = start;
   if (command.flags != Flags::kWords) {

@@ -2,6 +2,7 @@
 // weft why: what the time of a run went to, and what a change would bring.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <memory>
@@ -35,18 +36,12 @@ struct WhyOptions {
   bool json = false;
 };
 
-std::vector<ResourceChange> read_changes(const std::string& text, const ordered_json& values) {
-  std::vector<ResourceChange> changes;
-  for (std::size_t from = 0; from <= text.size();) {
-    const std::size_t comma = std::min(text.find(',', from), text.size());
-    try {
-      changes.push_back(read_change(text.substr(from, comma - from), values));
-    } catch (const std::invalid_argument& wrong) {
-      throw UsageError("--what-if: " + std::string(wrong.what()));
-    }
-    from = comma + 1;
+std::vector<ResourceChange> changes_in(const std::string& text, const ordered_json& values) {
+  try {
+    return read_changes(text, values);
+  } catch (const std::invalid_argument& wrong) {
+    throw UsageError("--what-if: " + std::string(wrong.what()));
   }
-  return changes;
 }
 
 /// Settings that make the changes, each.
@@ -118,13 +113,14 @@ ordered_json what_if(const WhyOptions& options, const RunResults& run) {
   const WhatIf path(run.why);
   ordered_json list = ordered_json::array();
   for (const std::string& text : options.what_if) {
-    const std::vector<ResourceChange> changes = read_changes(text, values);
+    const std::vector<ResourceChange> changes = changes_in(text, values);
     std::vector<ResourceChange> with_effect = changes;
     const std::string ignored = drop_ignored(with_effect, values, followed_values);
     const Foretold told = path.foretell(with_effect);
-    ordered_json row = {{"what_if", text},         {"before_ps", told.before_ps}, {"estimate_ps", told.ps()},
-                        {"path_ps", told.path_ps}, {"other_ps", told.other_ps},   {"other", told.other},
-                        {"loose", told.is_loose}};
+    ordered_json row = {{"what_if", text},           {"before_ps", told.before_ps}, {"estimate_ps", told.ps()},
+                        {"least_ps", told.least_ps}, {"most_ps", nullptr},          {"path_ps", told.path_ps},
+                        {"other_ps", told.other_ps}, {"other", told.other},         {"loose", told.is_loose}};
+    if (told.most_ps) row["most_ps"] = *told.most_ps;
     if (!ignored.empty()) row["kernels_ignore"] = ignored;
     const std::string none_makes = options.verify ? not_simulated(changes, values) : "";
     if (!none_makes.empty()) row["not_simulated"] = none_makes;
@@ -158,10 +154,18 @@ std::string less_than_asked(const ordered_json& row) {
   return wrapped(fmt::format("{} was simulated with {}.", row["what_if"].get<std::string>(), fields), 0) + "\n";
 }
 
+/// "334.9 ms to 386.2 ms", "334.9 ms or more".
+std::string bounds(const ordered_json& row) {
+  const std::string least = short_time(Time(row["least_ps"].get<std::int64_t>()));
+  if (row["most_ps"].is_null()) return least + " or more";
+  const std::string most = short_time(Time(row["most_ps"].get<std::int64_t>()));
+  return least == most ? least : least + " to " + most;
+}
+
 std::string to_text(const ordered_json& rows) {
   const bool verified =
       std::any_of(rows.begin(), rows.end(), [](const ordered_json& row) { return row.contains("simulated_ps"); });
-  std::vector<std::vector<std::string>> lines = {{"what if", "estimate", "change"}};
+  std::vector<std::vector<std::string>> lines = {{"what if", "estimate", "change", "bounds"}};
   if (verified) lines.front().insert(lines.front().end(), {"simulated", "change", "estimate is off by"});
   bool loose = false;
   for (const ordered_json& row : rows) {
@@ -170,7 +174,7 @@ std::string to_text(const ordered_json& rows) {
     const bool is_loose = row["loose"];
     loose = loose || is_loose;
     lines.push_back({"  " + row["what_if"].get<std::string>(), (is_loose ? "about " : "") + short_time(Time(ps)),
-                     fmt::format("{:+.1f} %", percent(ps, before))});
+                     fmt::format("{:+.1f} %", percent(ps, before)), bounds(row)});
     if (!row.contains("simulated_ps")) continue;
     const auto simulated = row["simulated_ps"].get<std::int64_t>();
     lines.back().insert(lines.back().end(),
@@ -193,7 +197,7 @@ std::string to_text(const ordered_json& rows) {
   if (loose) {
     text += wrapped(
                 "\"about\": the estimate is loose. Another chain of work may then be the longest, what hides behind "
-                "this within a node may bind, or a cap of power may take the gain. "
+                "the path may come out, a cap of power may take the gain, or other packets may be lost. "
                 "--verify simulates the change.",
                 0) +
             "\n";
@@ -214,6 +218,11 @@ int explain(const WhyOptions& options) {
       print_json(rows);
     } else {
       print(to_text(rows));
+    }
+    const auto is_not_simulated = [](const ordered_json& row) { return row.contains("not_simulated"); };
+    if (std::all_of(rows.begin(), rows.end(), is_not_simulated)) {
+      print_error("No change was simulated.");
+      return kFailed;
     }
   } else if (options.json) {
     print_json(options.advise ? advice(run.why, values) : run.why);
@@ -236,9 +245,10 @@ Command why_command(const Arguments& parent) {
   app.add_option("OUT", options->results, "Folder of the results of weft run --why").required().type_name("FOLDER");
   app.add_flag("--all", options->all, "All accelerators and collectives, not a screen");
   app.add_option("--what-if", options->what_if,
-                 "Estimates the run with a change: hbm=x2, fabric.link.rate=x2, nic=inf; several at once with commas")
+                 "Estimates the run with a change: hbm=x2 (so many times as fast), nic=inf, fabric.link.rate=800Gbps, "
+                 "fabric.link.propagation=x0.5 (so many times the value); several at once with commas")
       .type_name("CHANGE");
-  app.add_flag("--verify", options->verify, "Simulate each --what-if as well");
+  app.add_flag("--verify", options->verify, "Simulate each --what-if as well; exits with 1 if none can be simulated");
   app.add_flag("--advise", options->advise, "Rank what 10 % or twice as much of each resource would save");
   app.add_flag("--json", options->json, "Print JSON");
   return {app, [options] { return explain(*options); }};

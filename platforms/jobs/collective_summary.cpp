@@ -182,7 +182,7 @@ void CollectiveRows::run(const std::function<void(const CollectiveResult&, bool)
           } else {
             from_ = now;
             since_ = link_baseline(*machine_);
-            busy_ = busy_so_far(*machine_, now);
+            used_ = used_so_far(*machine_, now);
             if (Causes* causes = machine_->dispatcher().causes(); causes != nullptr) causes->tables().begin_again();
           }
           if (ended) ended(result, measured);

@@ -77,7 +77,7 @@ class CollectiveRows {
   /// Of the last row.
   [[nodiscard]] Time end() const { return ends_.empty() ? machine_->end() : ends_.back(); }
   /// Where there is a row.
-  [[nodiscard]] WhySpan why() const { return {from_, ends_.back(), ends_, since_.get(), busy_}; }
+  [[nodiscard]] WhySpan why() const { return {from_, ends_.back(), ends_, since_.get(), used_}; }
 
  private:
   Platform& platform_;
@@ -90,7 +90,7 @@ class CollectiveRows {
   Time from_;
   std::vector<Time> ends_;
   std::shared_ptr<const LinkBaseline> since_;
-  std::vector<Time> busy_;  ///< of accelerators, by then
+  std::vector<AcceleratorUse> used_;  ///< by accelerators, by then
   std::vector<std::string> warnings_;
   std::optional<IdleSettings> idle_;
 };

@@ -71,7 +71,10 @@ WhySpan MachineRun::why() const {
   WhySpan span{Time(), machine_->end(), job_->step_ends(), links_since(), {}};
   if (!prepared_) return span;
   span.from = prepared_->at;
-  for (const accelerator::Accelerator::Counters& counters : prepared_->accelerators) span.busy.push_back(counters.busy);
+  for (std::size_t i = 0; i < prepared_->accelerators.size(); ++i) {
+    const accelerator::Accelerator::Counters& counters = prepared_->accelerators[i];
+    span.used.push_back(use_of(machine_->config(), counters, prepared_->memory[i], counters.busy));
+  }
   return span;
 }
 

@@ -1,32 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/results/why/what_if.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <charconv>
+#include <array>
 #include <cmath>
-#include <iterator>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
-#include <stdexcept>
-
-#include "hw/nic/host_link.h"
-#include "platforms/config/field_visitor.h"
-#include "platforms/config/find_field.h"
-#include "platforms/machine/machine.h"
 
 namespace weft::platforms {
 namespace {
 
 using nlohmann::ordered_json;
 
-constexpr double kInfinite = std::numeric_limits<double>::infinity();
-/// A rate that is to be infinite is so many times as high: fields have limits.
-constexpr double kVeryMuch = 100;
 /// An estimate this near to the run as it was is within it whatever happens.
 constexpr double kNear = 0.05;
 /// Another chain this near to the path may bind once the path is shorter.
@@ -34,76 +21,6 @@ constexpr double kRival = 0.8;
 /// The largest change whose gain is not loose, and the largest such gain.
 constexpr double kTwice = 2;
 constexpr double kQuarter = 0.25;
-
-struct Number {
-  double value = 0;
-  std::string unit;
-};
-
-std::optional<Number> number_in(const std::string& text) {
-  Number number;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number.value);
-  if (error != std::errc()) return std::nullopt;
-  number.unit = std::string(end, text.data() + text.size());
-  return number;
-}
-
-ordered_json value_of(const ordered_json& values, const std::string& field) {
-  return values.contains(field) ? values[field].value("value", ordered_json()) : ordered_json();
-}
-
-std::string names() {
-  std::string text;
-  for (const Resource& resource : resources()) {
-    if (!resource.settings.empty()) text += (text.empty() ? "" : ", ") + std::string(resource.name);
-  }
-  return text;
-}
-
-std::optional<FoundField> field_called(const std::string& field) {
-  MachineConfig config;
-  return find_field([&config](FieldVisitor& visitor) { config.fields(visitor); }, field);
-}
-
-/// How much of the field's unit a text is; nothing if it is no value of it.
-std::optional<double> amount_of(const std::string& field, const std::string& text) {
-  const auto found = field_called(field);
-  return found ? amount_in(found->scalar, text) : std::nullopt;
-}
-
-/// The value that the field can have which is nearest to this one.
-std::string allowed(const std::string& field, const std::string& value) {
-  const auto found = field_called(field);
-  if (!found) return value;
-  std::string within = within_limits(found->scalar, found->range, value);
-  if (!field.ends_with(".pcie.lanes")) return within;
-  const auto& widths = nic::PcieConfig::kWidths;
-  const auto wider = std::upper_bound(widths.begin(), widths.end(), std::stoi(within));
-  return std::to_string(*std::prev(wider));
-}
-
-/// Lanes of a link that is none.
-bool is_idle(const std::string& field, const ordered_json& values) {
-  return field.ends_with(".pcie.lanes") &&
-         value_of(values, field.substr(0, field.rfind('.')) + ".generation") == ordered_json(0);
-}
-
-/// Fields that stand in place of `field` elsewhere: of edges and dimensions with a link of their own
-/// ("fabric.link.rate"), of accelerators of another kind ("accelerator.hbm.rate").
-std::vector<std::string> own_fields(const std::string& field, const ordered_json& values) {
-  std::vector<std::string> own;
-  if (values.is_null()) return own;
-  const std::size_t link = field.rfind(".link.");
-  const bool is_link = link != std::string::npos;
-  const std::string network = is_link ? field.substr(0, link) : "";
-  for (const auto& [name, value] : values.items()) {
-    const bool is_own_link = is_link && name.ends_with(field.substr(link)) &&
-                             (name.starts_with(network + ".edges.") || name.starts_with(network + ".dimensions.")) &&
-                             value.value("source", "default") != "default";
-    if (is_own_link || (name.starts_with("others.") && name.ends_with("." + field))) own.push_back(name);
-  }
-  return own;
-}
 
 bool carries_bytes(const Resource& resource) {
   return &resource == &resource_called("link") || &resource == &resource_called("scale-up-link");
@@ -124,85 +41,70 @@ bool is_of_loop(const Resource& resource) {
   return false;
 }
 
-double factor_in(const std::string& value, bool is_rate) {
-  if (value == "inf") return kInfinite;
-  if (!value.empty() && value.front() == 'x') {
-    const auto number = number_in(value.substr(1));
-    if (number && number->unit.empty() && number->value > 0 && std::isfinite(number->value)) {
-      return number->value;
-    }
+/// What passes the same bytes at the same time.
+const std::array<const Resource*, 5>& passing() {
+  static const std::array<const Resource*, 5> kPassing = {&resource_called("copy"), &resource_called("port"),
+                                                          &resource_called("scale-up-link"), &resource_called("nic"),
+                                                          &resource_called("link")};
+  return kPassing;
+}
+
+bool is_of_kernels(const Resource& resource) {
+  const auto is = [&resource](const char* name) { return &resource == &resource_called(name); };
+  return is("compute") || is("hbm") || is("cap") || is("cores") || is("launch");
+}
+
+/// Whether one of them has one after the other, so that no run is shorter than that takes. Threads of a core may wait
+/// for others while they run, launches of several streams are at the same time, and what interfaces need is reckoned.
+bool is_served_in_turn(const Resource& resource) {
+  const auto is = [&resource](const char* name) { return &resource == &resource_called(name); };
+  return is("compute") || is("hbm") || is("copy") || is("link") || is("scale-up-link") || is("remote-memory");
+}
+
+double factor_of(const std::map<const Resource*, double>& factors, const Resource& resource) {
+  const auto found = factors.find(&resource);
+  return found == factors.end() ? 1 : found->second;
+}
+
+/// More uplinks share what links between switches carry.
+double factor_of_links(const std::map<const Resource*, double>& factors, const Resource& resource) {
+  const double more = &resource == &resource_called("link") ? factor_of(factors, resource_called("uplink")) : 1;
+  return more * factor_of(factors, resource);
+}
+
+KernelFactors of_kernels(const std::map<const Resource*, double>& factors) {
+  return {factor_of(factors, resource_called("compute")), factor_of(factors, resource_called("cap")),
+          factor_of(factors, resource_called("hbm"))};
+}
+
+/// The most that something which packets meet on their way is faster: whoever waits for room or for others to pass may
+/// gain as much.
+double most_gained(const std::map<const Resource*, double>& factors) {
+  double most = 1;
+  for (const auto& [resource, factor] : factors) {
+    if (!is_of_kernels(*resource)) most = std::max(most, factor);
   }
-  if (const auto number = number_in(value); number && number->value == 0 && !is_rate) return kInfinite;
-  return 0;
+  return most;
+}
+
+/// "fabric.link.rate=x2,fabric.link.buffer=x2" as factors of resources: of two fields of one the one that does more.
+std::map<const Resource*, double> factors_of(const std::vector<ResourceChange>& changes) {
+  std::map<const Resource*, std::pair<double, double>> most;
+  for (const ResourceChange& change : changes) {
+    auto& [better, worse] = most.try_emplace(change.resource, 1, 1).first->second;
+    better = std::max(better, change.factor);
+    worse = std::min(worse, change.factor);
+  }
+  std::map<const Resource*, double> factors;
+  for (const auto& [resource, its] : most) factors[resource] = its.first * its.second;
+  return factors;
 }
 
 }  // namespace
 
-ResourceChange read_change(const std::string& text, const ordered_json& values) {
-  const std::size_t equals = text.find('=');
-  const std::string name = text.substr(0, equals);
-  const std::string value = equals == std::string::npos ? "" : text.substr(equals + 1);
-  ResourceChange change;
-  for (const Resource& resource : resources()) {
-    bool is_rate = true;
-    bool is_it = name == resource.name && !resource.settings.empty();
-    for (const Resource::Setting& setting : resource.settings) {
-      if (name != setting.field) continue;
-      is_it = true;
-      is_rate = setting.is_rate;
-      change.field = name;
-    }
-    if (!is_it) continue;
-    change.resource = &resource;
-    if (change.field.empty()) is_rate = resource.settings.front().is_rate;
-    change.is_partial = !change.field.empty() && !own_fields(change.field, values).empty();
-    change.factor = factor_in(value, is_rate);
-    if (change.factor != 0) return change;
-    const ordered_json now = change.field.empty() ? ordered_json() : value_of(values, name);
-    if (!now.is_null()) {
-      const std::string present = now.is_string() ? now.get<std::string>() : now.dump();
-      const auto from = amount_of(name, present);
-      const auto to = amount_of(name, value);
-      if (from && to && *from > 0 && *to > 0) {
-        change.factor = is_rate ? *to / *from : *from / *to;
-        return change;
-      }
-      throw std::invalid_argument(
-          fmt::format("{}: expected xN, inf or a value like {}, got \"{}\"", name, present, value));
-    }
-    throw std::invalid_argument(fmt::format("{}: expected xN or inf, got \"{}\"", name, value));
-  }
-  throw std::invalid_argument(fmt::format("expected one of {}, or a field of these, got \"{}\"", names(), name));
-}
-
-std::string to_text(const ResourceChange& change) {
-  const std::string name = change.field.empty() ? std::string(change.resource->name) : change.field;
-  return std::isinf(change.factor) ? name + "=inf" : fmt::format("{}=x{:.4g}", name, change.factor);
-}
-
-std::vector<ChangedSetting> settings_of(const ResourceChange& change, const ordered_json& values) {
-  std::vector<ChangedSetting> settings;
-  const auto add = [&](const std::string& field, bool is_rate) {
-    const ordered_json now = value_of(values, field);
-    if (now.is_null() || is_idle(field, values)) return;
-    const auto number = number_in(now.is_string() ? now.get<std::string>() : now.dump());
-    if (!number || number->value == 0) return;
-    const bool endless = std::isinf(change.factor) && is_rate;
-    double factor = endless ? kVeryMuch : change.factor;
-    if (!is_rate) factor = 1 / factor;
-    const std::string scaled = fmt::format("{:.10g}{}", number->value * factor, number->unit);
-    std::string value = allowed(field, scaled);
-    std::string asked = endless ? "inf" : value != scaled ? scaled : "";
-    settings.push_back({field, std::move(value), std::move(asked)});
-  };
-  for (const Resource::Setting& setting : change.resource->settings) {
-    const std::string field(setting.field);
-    if (!change.field.empty() && change.field != field) continue;
-    add(field, setting.is_rate);
-    if (!change.field.empty()) continue;
-    for (const std::string& own : own_fields(field, values)) add(own, setting.is_rate);
-  }
-  return settings;
+double WhatIf::Chain::of(const Resource& resource) const {
+  const auto found = ps.find(&resource);
+  return found == ps.end() ? 0 : found->second;
 }
 
 WhatIf::WhatIf(const ordered_json& why)
@@ -215,13 +117,24 @@ WhatIf::WhatIf(const ordered_json& why)
     links_[name] = {link.value("network", ""), link["joins"] != "between switches", link.value("had", 1.0),
                     link.value("fills", 1.0)};
   }
-  has_power_cap_ = why.value("power_cap", false);
-  if (const ordered_json& computed = member_of(why, "computed"); !computed.empty()) {
-    computed_ps_ = computed["median_ps"];
-    for (const auto& [name, ps] : computed["on_path"].items())
-      computed_ps_ = std::max(computed_ps_, ps.get<std::int64_t>());
-    computed_ps_ = std::min(computed_ps_, before_ps_);
+  std::map<std::string, std::pair<double, double>> fills;
+  for (const auto& [name, link] : links_) {
+    auto& [least, most] = fills.try_emplace(link.network, link.fills, link.fills).first->second;
+    least = std::min(least, link.is_starved() ? link.fills : 0);
+    most = std::max(most, link.fills);
   }
+  for (const auto& [network, its] : fills) {
+    if (its.first == its.second) all_starved_[network] = its.first;
+  }
+  power_.is_capped = why.value("power_cap", false);
+  power_.idle_share = why.value("idle_share", 0.0);
+  power_.lowest_voltage = why.value("lowest_voltage", power_.lowest_voltage);
+  if (const ordered_json& computed = member_of(why, "computed"); !computed.empty()) {
+    std::int64_t most = computed["median_ps"];
+    for (const auto& [name, ps] : computed["on_path"].items()) most = std::max(most, ps.get<std::int64_t>());
+    used_ps_[&resource_called("compute")] = static_cast<double>(std::min(most, before_ps_));
+  }
+  for (const auto& [name, ps] : member_of(why, "used_ps").items()) used_ps_[&resource_called(name)] = ps.get<double>();
   add(path_, why["pieces"], 1);
   for (const ordered_json& collective : member_of(why, "collectives")) {
     const double share = 1 / collective["members"].get<double>();
@@ -231,18 +144,25 @@ WhatIf::WhatIf(const ordered_json& why)
 }
 
 void WhatIf::add(Chain& chain, const ordered_json& pieces, double share) const {
-  // A faster array gains such kernels little: they take their energy at the cap's power.
-  std::set<std::string> at_cap;
-  for (const ordered_json& piece : pieces) {
-    if (piece["kind"] == "cap") at_cap.insert(piece["about"]);
-  }
   for (const ordered_json& piece : pieces) {
     const double ps = share * piece["ps"].get<double>();
-    if (piece["kind"] == "kernel" && at_cap.contains(piece["about"])) {
-      chain.at_cap_ps += ps;
-      continue;
+    if (piece["of"] == "kernel" && piece["kind"] != "launch" && piece["kind"] != "lost cores") {
+      KernelPieces& kernel = chain.kernels[piece["about"]];
+      double* part = piece["kind"] == "kernel"   ? &kernel.computing
+                     : piece["kind"] == "cap"    ? &kernel.capped
+                     : piece["kind"] == "memory" ? &kernel.waiting
+                                                 : nullptr;
+      if (part != nullptr) {
+        *part += ps;
+        continue;
+      }
     }
     const Resource& resource = resource_of(piece);
+    const auto starved = all_starved_.find(piece.value("network", ""));
+    if (piece["place"] == "others" && starved != all_starved_.end() && is_of_loop(resource)) {
+      chain.loops_ps[{starved->first, starved->second}] += ps;
+      continue;
+    }
     if (!piece.value("on_link", false)) {
       chain.ps[&resource] += ps;
       chain.at_end_ps[&resource][1] += ps;
@@ -261,56 +181,85 @@ void WhatIf::add(Chain& chain, const ordered_json& pieces, double share) const {
 }
 
 double WhatIf::let_through(const Resource& resource, double had, const Factors& factors) const {
-  const auto factor_of = [&factors](const Resource* its) {
-    const auto found = factors.find(its);
-    return found == factors.end() ? 1 : found->second;
-  };
-  double factor = factor_of(&resource);
+  double factor = factor_of(factors, resource);
   if (factor <= 1) return factor;
   for (const Stages& stages : stages_) {
     const auto mine = stages.find(&resource);
     if (mine == stages.end()) continue;
     for (const auto& [other, rate] : stages) {
-      if (other != &resource) factor = std::min(factor, std::max(1.0, rate * factor_of(other) / (mine->second * had)));
+      if (other == &resource) continue;
+      factor = std::min(factor, std::max(1.0, rate * factor_of(factors, *other) / (mine->second * had)));
     }
   }
   return factor;
 }
 
-double WhatIf::scaled(const Chain& chain, const Factors& factors) const {
-  const auto computing = factors.find(&resource_of("kernel", ""));
-  const auto uplinks = factors.find(&resource_called("uplink"));
-  double sum = chain.at_cap_ps;
-  if (computing != factors.end() && computing->second < 1) sum /= computing->second;
+double WhatIf::scaled_loops(const Chain& chain, const Factors& factors, Reach reach) const {
+  double sum = 0;
+  for (const auto& [starved, ps] : chain.loops_ps) {
+    const auto& [network, fills] = starved;
+    const auto factor = [&factors, of = network](const char* name) {
+      return factor_of(factors, resource_within(of, name));
+    };
+    const double estimate = fills / std::min(factor("link"), fills * factor("buffer") * factor("cable"));
+    // A round trip is flight and bytes; the buffer holds what it holds.
+    const double least = 1 / std::max({1.0, factor("link"), factor("cable")}) / std::max(1.0, factor("buffer"));
+    sum += ps * (reach == Reach::kLeast ? std::min(estimate, least) : estimate);
+  }
+  return sum;
+}
+
+double WhatIf::scaled(const Chain& chain, const Factors& factors, Reach reach) const {
+  const bool is_least = reach == Reach::kLeast;
+  double sum = scaled_loops(chain, factors, reach);
+  const KernelFactors kernels = of_kernels(factors);
+  for (const auto& [name, pieces] : chain.kernels)
+    sum += is_least                ? pieces.at_least(kernels, power_)
+           : reach == Reach::kMost ? pieces.at_most(kernels, power_)
+                                   : pieces.with(kernels, power_);
+  const double gained = is_least ? most_gained(factors) : 1;
+  const double more_uplinks = factor_of(factors, resource_called("uplink"));
   for (const auto& [resource, ps] : chain.ps) {
-    const auto found = factors.find(resource);
+    const double factor = factor_of(factors, *resource);
     double between = ps;
     if (const auto at_end = chain.at_end_ps.find(resource); at_end != chain.at_end_ps.end()) {
       for (const auto& [had, its] : at_end->second) {
         between -= its;
-        sum += its / let_through(*resource, had, factors);
+        sum += its / (is_least ? factor : let_through(*resource, had, factors));
       }
     }
-    if (uplinks != factors.end() && resource == &resource_called("link")) between /= uplinks->second;
-    sum += found == factors.end() ? between : between / found->second;
-  }
-  for (const auto& [starved, ps] : chain.loops_ps) {
-    const auto& [network, fills] = starved;
-    const auto factor_of = [&](const char* name) {
-      const auto found = factors.find(&resource_within(network, name));
-      return found == factors.end() ? 1 : found->second;
-    };
-    sum += ps * fills / std::min(factor_of("link"), fills * factor_of("buffer") * factor_of("cable"));
+    if (resource == &resource_called("link")) between /= more_uplinks;
+    // Nothing says how long a buffer is full when packets come at other times.
+    const bool is_full = resource == &resource_called("buffer") || resource == &resource_called("scale-up-buffer");
+    sum += between / (is_full ? std::max(factor, gained) : factor);
   }
   return sum;
+}
+
+double WhatIf::held_by_stages(const Factors& factors) const {
+  double on_path = 0;
+  double scaled = 0;
+  double busiest = 0;
+  double then_busiest = 0;
+  for (const Resource* resource : passing()) {
+    const double factor = factor_of_links(factors, *resource);
+    on_path += path_.of(*resource);
+    scaled += path_.of(*resource) / factor;
+    const auto used = used_ps_.find(resource);
+    if (used == used_ps_.end()) continue;
+    busiest = std::max(busiest, used->second);
+    then_busiest = std::max(then_busiest, used->second / factor);
+  }
+  if (busiest == 0) return 0;
+  return std::max(0.0, std::min(1.0, on_path / busiest) * then_busiest - scaled);
 }
 
 double WhatIf::shorter_collectives(const Factors& factors) const {
   double before = late_ps_;
   double after = late_ps_;
   for (const auto& [group, chain] : groups_) {
-    before += scaled(chain, {});
-    after += scaled(chain, factors);
+    before += scaled(chain, {}, Reach::kEstimate);
+    after += scaled(chain, factors, Reach::kEstimate);
   }
   return before == after ? 1 : before / after;
 }
@@ -330,56 +279,146 @@ Foretold WhatIf::longest(const Length& length) const {
 }
 
 Foretold WhatIf::repaired() const {
-  Foretold result = longest([this](const Chain& chain) { return scaled(chain, {}) - chain.faults_ps; });
+  Foretold result =
+      longest([this](const Chain& chain) { return scaled(chain, {}, Reach::kEstimate) - chain.faults_ps; });
   result.other_ps = std::min(result.other_ps, before_ps_);
   return result;
 }
 
-Foretold WhatIf::foretell(const std::vector<ResourceChange>& changes) const {
-  Factors factors;
-  for (const ResourceChange& change : changes) factors.try_emplace(change.resource, 1).first->second *= change.factor;
-  factors[&resource_called("cores")] = shorter_collectives(factors);
-  Foretold result = longest([&](const Chain& chain) { return scaled(chain, factors); });
+bool WhatIf::has_timers() const {
+  return path_.of(resource_called("timeout")) > kNear * static_cast<double>(before_ps_);
+}
+
+double WhatIf::bound_by_memory() const {
+  double sum = 0;
+  for (const auto& [name, kernel] : path_.kernels) {
+    if (kernel.waiting > 0) sum += kernel.computing + kernel.capped + kernel.waiting;
+  }
+  return sum;
+}
+
+double WhatIf::used(const Resource& resource) const {
+  const auto known = used_ps_.find(&resource);
+  double in_groups = 0;
+  for (const auto& [group, chain] : groups_) in_groups += chain.of(resource);
+  const double in_kernels = &resource == &resource_called("hbm") ? bound_by_memory() : 0;
+  return std::max(known == used_ps_.end() ? in_groups : known->second, path_.of(resource) + in_kernels);
+}
+
+double WhatIf::most(const Factors& factors) const {
+  double most = static_cast<double>(before_ps_);
+  const KernelFactors kernels = of_kernels(factors);
+  const KernelFactors slower = {std::min(1.0, kernels.compute), std::min(1.0, kernels.cap),
+                                std::min(1.0, kernels.memory)};
+  double in_kernels = 0;
+  for (const auto& [name, pieces] : path_.kernels) {
+    in_kernels += pieces.computing + pieces.capped + pieces.waiting;
+    most += pieces.at_most(slower, power_) - pieces.computing - pieces.capped - pieces.waiting;
+  }
+  for (const auto& [resource, factor] : factors) {
+    if (factor >= 1) continue;
+    const bool computes = resource == &resource_called("compute");
+    const bool is_uplink = resource == &resource_called("uplink");
+    double ps = used(is_uplink ? resource_called("link") : *resource);
+    if (computes) ps = std::max(0.0, ps - in_kernels);
+    if (resource == &resource_called("hbm")) ps -= bound_by_memory();
+    most += (1 / factor - 1) * ps;
+  }
+  return most;
+}
+
+bool WhatIf::waits_for_timers(const std::vector<ResourceChange>& changes) const {
+  return has_timers() && std::any_of(changes.begin(), changes.end(),
+                                     [this](const ResourceChange& it) { return used(*it.resource) > 0; });
+}
+
+bool WhatIf::is_cost_known(const Factors& factors) const {
+  return std::all_of(factors.begin(), factors.end(), [this](const auto& its) {
+    const auto& [resource, factor] = its;
+    const bool is_uplink = resource == &resource_called("uplink");
+    return factor >= 1 || used_ps_.contains(is_uplink ? &resource_called("link") : resource);
+  });
+}
+
+bool WhatIf::is_loose_gain(const Foretold& told, const std::vector<ResourceChange>& changes,
+                           const Factors& factors) const {
   const auto any = [&changes](const auto& is) { return std::any_of(changes.begin(), changes.end(), is); };
   const auto before = static_cast<double>(before_ps_);
-  const bool is_partial = any([](const ResourceChange& it) { return it.is_partial; });
-  if (any([](const ResourceChange& it) { return it.factor < 1; })) {
-    result.is_loose = is_partial || static_cast<double>(result.ps()) > before * (1 + kNear);
-    return result;
-  }
-  result.other_ps = std::min(result.other_ps, before_ps_);
-  const bool gains = static_cast<double>(result.ps()) < before * (1 - kNear);
-  const bool computes_faster = any([](const ResourceChange& it) { return it.resource == &resource_of("kernel", ""); });
-  // Within a node links, ports and copy engines have rates of one order: the path is silent on those that hide behind
-  // it.
-  const bool widens_node = any([](const ResourceChange& it) {
-    return it.resource->network == "scale_up" || it.resource == &resource_of("copy", "");
-  });
-  const bool has_rival = static_cast<double>(result.other_ps) > kRival * static_cast<double>(result.path_ps);
-  // How much of the time under a cap HBM would take anyway is not known.
-  const bool lifts_cap = any([](const ResourceChange& it) { return it.resource == &resource_called("cap"); });
-  const bool is_much = static_cast<double>(result.ps()) < before * (1 - kQuarter) ||
-                       any([](const ResourceChange& it) { return it.factor > kTwice; });
-  const bool changes_kernels = any([](const ResourceChange& it) {
-    const auto is = [&it](const char* name) { return it.resource == &resource_called(name); };
-    return is("compute") || is("hbm") || is("cap") || is("cores") || is("launch");
-  });
-  const bool computes_on = !changes_kernels && computed_ps_ > result.ps();
-  if (computes_on) {
-    result.other_ps = computed_ps_;
-    result.other = "kernels of an accelerator";
-  }
   // What an interface's bytes gain ends at its link's rate. What its latencies gain does not, and the path does not
   // tell them apart.
   const bool has_latencies = any([&](const ResourceChange& it) {
     const bool is_interface = it.resource == &resource_called("nic") || it.resource == &resource_called("port");
-    const auto ps = path_.ps.find(it.resource);
-    return is_interface && ps != path_.ps.end() && ps->second > before * kNear &&
+    return is_interface && path_.of(*it.resource) > before * kNear &&
            let_through(*it.resource, 1, factors) < factors.at(it.resource);
   });
-  result.is_loose = is_partial || has_latencies || (gains && lifts_cap) ||
-                    (computes_faster && (path_.at_cap_ps > 0 || (has_power_cap_ && gains))) ||
-                    (gains && (widens_node || has_rival || is_much || computes_on));
+  const auto its = static_cast<double>(told.ps());
+  const bool may_gain_more = its - static_cast<double>(told.least_ps) > kNear * before;
+  if (has_latencies || may_gain_more) return true;
+  if (its >= before * (1 - kNear)) return false;
+  // Within a node links, ports and copy engines have rates of one order: the path is silent on those that hide behind
+  // it.
+  const bool widens_node = any([](const ResourceChange& it) {
+    return it.resource->network == "scale_up" || it.resource == &resource_called("copy");
+  });
+  const bool has_rival = static_cast<double>(told.other_ps) > kRival * static_cast<double>(told.path_ps);
+  const bool is_much =
+      its < before * (1 - kQuarter) || any([](const ResourceChange& it) { return it.factor > kTwice; });
+  // How near other kernels are to a cap of power is not known.
+  const double otherwise = scaled(path_, factors, Reach::kMost) - scaled(path_, factors, Reach::kEstimate);
+  return widens_node || has_rival || is_much || otherwise > kNear * before;
+}
+
+Foretold WhatIf::foretell(const std::vector<ResourceChange>& changes) const {
+  Factors factors = factors_of(changes);
+  const auto any = [&changes](const auto& is) { return std::any_of(changes.begin(), changes.end(), is); };
+  const auto before = static_cast<double>(before_ps_);
+  const bool costs = any([](const ResourceChange& it) { return it.factor < 1; });
+  const bool changes_kernels = any([](const ResourceChange& it) { return is_of_kernels(*it.resource); });
+  const bool has_luck = waits_for_timers(changes);
+  const bool knows_most = is_cost_known(factors) && !has_luck;
+  const double at_most = most(factors);
+  const double lost_cores = path_.of(resource_called("cores"));
+  factors[&resource_called("cores")] = shorter_collectives(factors);
+
+  Foretold result = longest([&](const Chain& chain) { return scaled(chain, factors, Reach::kEstimate); });
+  result.path_ps += std::llround(held_by_stages(factors));
+  // Packets that come at other times may find other timers run.
+  const Resource& timer = resource_called("timeout");
+  const bool may_lose_others = any([this](const ResourceChange& it) {
+    return it.resource != &resource_called("compute") && used(*it.resource) > 0;
+  });
+  const double timers = may_lose_others ? 1 / factor_of(factors, timer) : 0;
+  result.least_ps = longest([&](const Chain& chain) {
+                      return scaled(chain, factors, Reach::kLeast) - timers * chain.of(timer);
+                    }).ps();
+  for (const auto& [resource, ps] : used_ps_) {
+    if (!is_served_in_turn(*resource) || (resource == &resource_called("compute") && changes_kernels)) continue;
+    const double busy = ps - (resource == &resource_called("compute") ? lost_cores : 0);
+    const std::int64_t then = std::llround(busy / factor_of_links(factors, *resource));
+    result.least_ps = std::max(result.least_ps, then);
+    if (costs || then <= result.ps()) continue;
+    result.other_ps = then;
+    result.other = resource == &resource_called("compute") ? "kernels of an accelerator"
+                                                           : "the busiest " + std::string(resource->name);
+  }
+  if (!costs) {
+    result.path_ps = std::min(result.path_ps, before_ps_);
+    result.other_ps = std::min(result.other_ps, before_ps_);
+  }
+  const bool is_part = any([](const ResourceChange& it) { return it.is_one_of_several; });
+  if (is_part) result.least_ps = std::min(result.least_ps, before_ps_);
+  result.least_ps = std::min(result.least_ps, result.ps());
+  if (knows_most) result.most_ps = std::max<std::int64_t>(result.ps(), std::llround(at_most));
+
+  const auto its = static_cast<double>(result.ps());
+  const bool is_partial = any([](const ResourceChange& it) { return it.is_partial; });
+  const bool is_far = std::abs(its - before) > kNear * before;
+  result.is_loose = is_partial || (is_part && is_far) || has_luck;
+  if (costs) {
+    result.is_loose = result.is_loose || at_most > its * (1 + kNear) || (!knows_most && is_far);
+  } else {
+    result.is_loose = result.is_loose || is_loose_gain(result, changes, factors);
+  }
   return result;
 }
 

@@ -2,6 +2,7 @@
 #include "platforms/results/why/why_summary.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "hw/core/cause/causes.h"
+#include "hw/memory/remote/remote_memory.h"
 #include "hw/nic/host_link.h"
 
 namespace weft::platforms {
@@ -84,6 +86,17 @@ class Names {
     return json;
   }
 
+  /// Of a network's links the most that one was busy, and that one of an end's would be that sends as much at its full
+  /// rate, as shares.
+  [[nodiscard]] std::pair<double, double> most_used(const std::string& network) const {
+    std::pair<double, double> most;
+    for (const auto& [place, link] : links_) {
+      if (link.network != network) continue;
+      most.first = std::max(most.first, link.utilisation);
+      if (link.joins == "from ends") most.second = std::max(most.second, link.utilisation * link.had);
+    }
+    return most;
+  }
   /// Of links that lose packets those that lose most.
   [[nodiscard]] ordered_json lossy() const {
     std::vector<const NamedLink*> lossy;
@@ -171,9 +184,9 @@ Time total(const CauseSums& sums) {
 ordered_json computed(Machine& machine, const WhySpan& span, const std::set<Causes::Place>& places) {
   std::vector<std::int64_t> all;
   ordered_json on_path = ordered_json::object();
-  for (const Time busy : busy_so_far(machine, machine.end())) {
+  for (const AcceleratorUse& use : used_so_far(machine, machine.end())) {
     const std::size_t i = all.size();
-    all.push_back((busy - (span.busy.empty() ? Time() : span.busy[i])).count());
+    all.push_back((use.busy - (span.used.empty() ? Time() : span.used[i].busy)).count());
     const Causes::Place place = Dispatcher::place_of(machine.accelerator(static_cast<int>(i)));
     if (places.contains(place)) on_path[machine.causes()->place_name(place)] = all.back();
   }
@@ -181,6 +194,89 @@ ordered_json computed(Machine& machine, const WhySpan& span, const std::set<Caus
   const auto middle = all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2);
   std::nth_element(all.begin(), middle, all.end());
   return {{"median_ps", *middle}, {"on_path", on_path}};
+}
+
+/// What bytes pass one behind the other on their way between ends of a network, with what each stage sustains, in bytes
+/// per second: who widens one has the next in its way.
+struct Stages {
+  double link = 0;
+  double interface = 0;
+};
+Stages stages_of(const fabric::FabricConfig& network, const nic::NicConfig& nic) {
+  const Time passage = nic::HostLink::passage(nic.host_link(), network.segment);
+  return {static_cast<double>(network.payload_rate().count()) / 8,
+          static_cast<double>(network.segment.count()) / (static_cast<double>(passage.count()) * 1e-12)};
+}
+ordered_json stages(Machine& machine) {
+  const MachineConfig& config = machine.config();
+  const Stages fabric = stages_of(config.fabric, config.nic);
+  ordered_json json = {{"fabric", {{"link", fabric.link}, {"nic", fabric.interface}}}};
+  if (machine.node_count() == 0) return json;
+  const Stages node = stages_of(config.scale_up.fabric, config.scale_up.port);
+  json["scale_up"] = {{"scale-up-link", node.link}, {"port", node.interface}};
+  return json;
+}
+
+/// Of a cap of power, what an array draws all the time; 0: there is no cap, or not so much below it.
+double idle_share(const accelerator::PowerConfig& power) {
+  if (power.cap <= power.idle) return 0;
+  return static_cast<double>(power.idle.count()) / static_cast<double>(power.cap.count());
+}
+
+/// The most that one of them has grown by.
+Time most_grown(const std::vector<Time>& before, const std::vector<Time>& now) {
+  Time most;
+  for (std::size_t i = 0; i < now.size(); ++i) most = std::max(most, now[i] - (i < before.size() ? before[i] : Time()));
+  return most;
+}
+
+/// Of memories beyond the accelerators' own, and of what is between.
+Time busiest_of(const memory::RemoteMemory& remote, int accelerators) {
+  using memory::RemoteMemory;
+  Time most;
+  for (std::size_t m = 0; m < remote.memories(); ++m) most = std::max(most, remote.memory(m).busy);
+  if (!remote.has_links()) return most;
+  for (const auto direction : {RemoteMemory::kLoad, RemoteMemory::kStore}) {
+    for (int s = 0; s < remote.config().hierarchy.switches; ++s) {
+      for (int n = 0; n < remote.nodes(); ++n) most = std::max(most, remote.link(direction, s, n).busy);
+    }
+    for (int i = 0; i < accelerators; ++i)
+      most = std::max(most, remote.port(direction, static_cast<std::size_t>(i)).busy);
+  }
+  return most;
+}
+
+/// The longest that one of each resource was in use, on the path or beside it.
+ordered_json longest_used(Machine& machine, const WhySpan& span, const Names& names) {
+  AcceleratorUse most;
+  Time copying;
+  Time firmware;
+  const std::vector<AcceleratorUse> all = used_so_far(machine, machine.end());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const AcceleratorUse before = span.used.empty() ? AcceleratorUse() : span.used[i];
+    most.memory = std::max(most.memory, all[i].memory - before.memory);
+    most.launches = std::max(most.launches, all[i].launches - before.launches);
+    copying = std::max(copying, most_grown(before.copying, all[i].copying));
+    firmware = std::max(firmware, most_grown(before.firmware, all[i].firmware));
+  }
+  const Time whole = span.until - span.from;
+  ordered_json json = {{"hbm", most.memory.count()},
+                       {"launch", most.launches.count()},
+                       {"copy", copying.count()},
+                       {"firmware", std::min(firmware, whole).count()}};
+  if (const auto* remote = dynamic_cast<const memory::RemoteMemory*>(machine.remote_memory());
+      remote != nullptr && span.from == Time()) {
+    json["remote-memory"] = std::min(busiest_of(*remote, machine.size()), whole).count();
+  }
+  const auto add = [&](const char* network, const char* link, const char* interface, const Stages& stages) {
+    const auto& [busy, bytes] = names.most_used(network);
+    json[link] = std::llround(busy * static_cast<double>(whole.count()));
+    json[interface] = std::llround(bytes * static_cast<double>(whole.count()) * stages.link / stages.interface);
+  };
+  add("fabric", "link", "nic", stages_of(machine.config().fabric, machine.config().nic));
+  if (machine.node_count() == 0) return json;
+  add("scale_up", "scale-up-link", "port", stages_of(machine.config().scale_up.fabric, machine.config().scale_up.port));
+  return json;
 }
 
 ordered_json waits(Machine& machine, Names& names) {
@@ -220,29 +316,31 @@ ordered_json collectives(Machine& machine, Names& names) {
   return list;
 }
 
-/// What bytes pass one behind the other on their way between ends of a network, with what each stage sustains, in bytes
-/// per second: who widens one has the next in its way.
-ordered_json stages(Machine& machine) {
-  const MachineConfig& config = machine.config();
-  const auto stages_of = [](const char* link, const char* interface, const fabric::FabricConfig& network,
-                            const nic::NicConfig& nic) {
-    const Time passage = nic::HostLink::passage(nic.host_link(), network.segment);
-    return ordered_json{
-        {link, static_cast<double>(network.payload_rate().count()) / 8},
-        {interface, static_cast<double>(network.segment.count()) / (static_cast<double>(passage.count()) * 1e-12)}};
-  };
-  ordered_json json = {{"fabric", stages_of("link", "nic", config.fabric, config.nic)}};
-  if (machine.node_count() > 0)
-    json["scale_up"] = stages_of("scale-up-link", "port", config.scale_up.fabric, config.scale_up.port);
-  return json;
-}
-
 }  // namespace
 
-std::vector<Time> busy_so_far(Machine& machine, Time now) {
-  std::vector<Time> busy;
-  for (int i = 0; i < machine.config().accelerators; ++i) busy.push_back(machine.accelerator(i).busy(now));
-  return busy;
+AcceleratorUse use_of(const MachineConfig& config, const accelerator::Accelerator::Counters& counters,
+                      const std::vector<memory::Memory::Traffic>& memory, Time busy) {
+  AcceleratorUse use;
+  use.busy = busy;
+  for (const memory::Memory::Traffic& traffic : memory) use.memory += traffic.busy;
+  use.launches = config.accelerator.array.compute.launch * counters.kernels;
+  use.copying = counters.copying;
+  return use;
+}
+
+std::vector<AcceleratorUse> used_so_far(Machine& machine, Time now) {
+  std::vector<AcceleratorUse> used;
+  for (int i = 0; i < machine.config().accelerators; ++i) {
+    std::vector<memory::Memory::Traffic> traffic;
+    for (std::size_t m = 0; m < machine.memory(i).masters(); ++m) traffic.push_back(machine.memory(i).traffic(m));
+    accelerator::Accelerator& its = machine.accelerator(i);
+    used.push_back(use_of(machine.config(), its.counters(), traffic, its.busy(now)));
+    const firmware::Processor& processor = *machine.rank(i).processor;
+    const int threads = std::max(1, processor.config().threads);
+    for (int core = 0; core < processor.config().cores; ++core)
+      used.back().firmware.push_back(Time(processor.busy(static_cast<std::size_t>(core)).count() / threads));
+  }
+  return used;
 }
 
 ordered_json why_summary(Machine& machine, const WhySpan& span, ordered_json head) {
@@ -287,7 +385,7 @@ ordered_json why_summary(Machine& machine, const WhySpan& span, ordered_json hea
   for (const Time end : span.steps) ends.push_back(end.count());
   ordered_json waited = waits(machine, names);
   ordered_json spent = collectives(machine, names);
-  constexpr std::size_t kMembers = 16;
+  constexpr std::size_t kMembers = 19;
   ordered_json why = with_room(kMembers, std::move(head));
   why["from_ps"] = span.from.count();
   why["until_ps"] = at;
@@ -297,8 +395,11 @@ ordered_json why_summary(Machine& machine, const WhySpan& span, ordered_json hea
   why["links"] = names.links();
   why["lossy"] = names.lossy();
   why["computed"] = computed(machine, span, places);
+  why["used_ps"] = longest_used(machine, span, names);
   why["stages"] = stages(machine);
   why["power_cap"] = machine.config().accelerator.array.compute.power.cap > Power();
+  why["lowest_voltage"] = machine.config().accelerator.array.compute.power.lowest_voltage;
+  why["idle_share"] = idle_share(machine.config().accelerator.array.compute.power);
   why["waits"] = std::move(waited);
   why["collectives"] = std::move(spent);
   return why;

@@ -9,17 +9,28 @@
 
 namespace weft::platforms {
 
+/// What an accelerator has used so far.
+struct AcceleratorUse {
+  Time busy;    ///< its array has had a kernel
+  Time memory;  ///< its memory alone takes for what all have moved there
+  Time launches;
+  std::vector<Time> copying;   ///< each copy engine has copied
+  std::vector<Time> firmware;  ///< each core has run threads
+};
+/// All but what its firmware has.
+[[nodiscard]] AcceleratorUse use_of(const MachineConfig& config, const accelerator::Accelerator::Counters& counters,
+                                    const std::vector<memory::Memory::Traffic>& memory, Time busy);
+/// Of each.
+[[nodiscard]] std::vector<AcceleratorUse> used_so_far(Machine& machine, Time now);
+
 /// What of a run the critical path is told of.
 struct WhySpan {
   Time from;
   Time until;
   std::vector<Time> steps;              ///< ends of training steps; none where there are none
   const LinkBaseline* since = nullptr;  ///< what links had carried before
-  std::vector<Time> busy;               ///< and how long each accelerator had computed; none: not at all
+  std::vector<AcceleratorUse> used;     ///< and accelerators had used; none: nothing
 };
-
-/// How long each accelerator has computed so far.
-[[nodiscard]] std::vector<Time> busy_so_far(Machine& machine, Time now);
 
 /// The critical path of a run, which the machine has kept, from a time on to another, in pieces: what each is about,
 /// its kind, its place and how long it is, the longest first. Their sum is the time between. Beside it the links that

@@ -112,6 +112,29 @@ TEST_F(WhyCli, ForetellsAChangeAndSimulatesIt) {
   EXPECT_NE(weft("why out --advise").out.find("what more of it would save"), std::string::npos);
 }
 
+/// What is simulated is within the bounds where no order changes; a time that is halved is shorter.
+TEST_F(WhyCli, TellsBounds) {
+  why("../two.json --set fabric.edges.7.link.rate=20Gbps --set fabric.link.propagation=3us");
+  const std::string changes =
+      "why out --what-if hbm=x2 --what-if fabric.link.propagation=x0.5 --what-if cable=x2 --what-if link=x0.5 --verify";
+  const json rows = json::parse(weft(changes + " --json").out);
+  ASSERT_EQ(rows.size(), 4U);
+  for (const json& row : rows) {
+    const auto estimate = row["estimate_ps"].get<std::int64_t>();
+    EXPECT_LE(row["least_ps"].get<std::int64_t>(), estimate) << row;
+    if (row["most_ps"].is_null()) continue;
+    EXPECT_GE(row["most_ps"].get<std::int64_t>(), estimate) << row;
+    EXPECT_GE(row["simulated_ps"].get<double>(), 0.99 * row["least_ps"].get<double>()) << row;
+    EXPECT_LE(row["simulated_ps"].get<double>(), 1.01 * row["most_ps"].get<double>()) << row;
+  }
+  EXPECT_EQ(rows[1]["simulated_with"][0]["value"], "1.5us");
+  EXPECT_EQ(rows[1]["simulated_ps"], rows[2]["simulated_ps"]);
+  EXPECT_LT(rows[1]["simulated_ps"], rows[1]["before_ps"]);
+  const Ran told = weft(changes);
+  EXPECT_NE(told.out.find("bounds"), std::string::npos) << told.out;
+  EXPECT_NE(told.out.find(" ms to "), std::string::npos) << told.out;
+}
+
 /// As far as fields can go, which is said.
 TEST_F(WhyCli, SimulatesWhatTheFieldsOfAResourceAllow) {
   why("../two.json --set nic.pcie.generation=5 --set fabric.edges.7.link.rate=20Gbps");
@@ -140,6 +163,11 @@ TEST_F(WhyCli, TellsWhyAChangeIsNotSimulated) {
       << told.out;
   const json rows = json::parse(weft(changes + " --json").out);
   ASSERT_EQ(rows.size(), 2U);
+  const Ran none = weft("why out --what-if uplink=x2 --verify");
+  EXPECT_EQ(none.code, 1);
+  EXPECT_EQ(none.err, "weft: No change was simulated.\n");
+  EXPECT_NE(none.out.find("Not simulated: no setting makes uplink=x2"), std::string::npos) << none.out;
+  EXPECT_EQ(weft("why out --what-if uplink=x2").code, 0);
   EXPECT_EQ(rows[0].count("simulated_ps"), 0U) << rows[0];
   EXPECT_GT(rows[1]["simulated_ps"], 0);
 }
@@ -178,6 +206,12 @@ TEST_F(WhyCli, ComparesTwoRunsWholly) {
   }
   const Ran beyond = weft("compare out slow --tolerance 5");
   EXPECT_EQ(beyond.code, 1);
+  json edited = json::parse(test::read_file(folder_ / "work" / "slow" / "why.json"));
+  edited["left_out_us"] = "much";
+  write("work/slow/why.json", edited.dump());
+  const Ran wrong = weft("compare out slow");
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_EQ(wrong.err, "weft: slow/why.json: left_out_us: expected a number that is not negative, got \"much\"\n");
   EXPECT_NE(beyond.err.find("beyond --tolerance 5"), std::string::npos) << beyond.err;
 }
 
@@ -318,11 +352,14 @@ TEST_F(WhyCli, RefusesByName) {
   write("work/plain/why.json", "{}");
   ran = weft("why plain");
   EXPECT_EQ(ran.code, 2);
-  EXPECT_EQ(ran.err, "weft: plain/why.json: expected why.json of weft run --why, got another object\n");
+  EXPECT_EQ(ran.err, "weft: plain/why.json: from_ps: expected a value, got none\n");
   ran = weft("why out --verify");
   EXPECT_EQ(ran.code, 2);
   EXPECT_EQ(ran.err, "weft: --verify: expected --what-if with it\n");
   why("../small.json --set workload.model=nano");
+  ran = weft("why out --what-if hbm=x2,hbm=x4");
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_EQ(ran.err, "weft: --what-if: expected each name once, got hbm twice\n");
   ran = weft("why out --what-if turbo=x2");
   EXPECT_EQ(ran.code, 2);
   EXPECT_TRUE(ran.err.starts_with("weft: --what-if: expected one of compute, ")) << ran.err;

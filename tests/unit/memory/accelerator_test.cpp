@@ -216,6 +216,7 @@ TEST(CopyEngines, TakeOverheadAndRateAndQueueByEngine) {
   EXPECT_EQ(bench.notified(1), 1_us + 1_us + 2_us);
   EXPECT_EQ(bench.notified(2), 1_us + 2 * 3_us);
   EXPECT_EQ(bench.notified(3), 1_us + 1_us + 2_us);
+  EXPECT_EQ(bench.accelerator.counters().copying, (std::vector<Time>{6_us, 3_us}));
 }
 
 TEST(CopyEngines, AreHeldUpByTheMemory) {

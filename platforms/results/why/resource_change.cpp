@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/results/why/resource_change.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <iterator>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <stdexcept>
+#include <system_error>
+
+#include "hw/nic/host_link.h"
+#include "platforms/config/field_visitor.h"
+#include "platforms/config/find_field.h"
+#include "platforms/machine/machine.h"
+
+namespace weft::platforms {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr double kInfinite = std::numeric_limits<double>::infinity();
+/// A rate that is to be infinite is so many times as high: fields have limits.
+constexpr double kVeryMuch = 100;
+
+struct Number {
+  double value = 0;
+  std::string unit;
+};
+
+std::optional<Number> number_in(const std::string& text) {
+  Number number;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number.value);
+  if (error != std::errc()) return std::nullopt;
+  number.unit = std::string(end, text.data() + text.size());
+  return number;
+}
+
+ordered_json value_of(const ordered_json& values, const std::string& field) {
+  return values.contains(field) ? values[field].value("value", ordered_json()) : ordered_json();
+}
+
+std::string names() {
+  std::string text;
+  for (const Resource& resource : resources()) {
+    if (!resource.settings.empty()) text += (text.empty() ? "" : ", ") + std::string(resource.name);
+  }
+  return text;
+}
+
+std::optional<FoundField> field_called(const std::string& field) {
+  MachineConfig config;
+  return find_field([&config](FieldVisitor& visitor) { config.fields(visitor); }, field);
+}
+
+/// How much of the field's unit a text is; nothing if it is no value of it.
+std::optional<double> amount_of(const std::string& field, const std::string& text) {
+  const auto found = field_called(field);
+  return found ? amount_in(found->scalar, text) : std::nullopt;
+}
+
+/// The value that the field can have which is nearest to this one.
+std::string allowed(const std::string& field, const std::string& value) {
+  const auto found = field_called(field);
+  if (!found) return value;
+  std::string within = within_limits(found->scalar, found->range, value);
+  if (field == "fabric.uplinks" && within == "0") return "1";  // 0: as many as fit
+  if (!field.ends_with(".pcie.lanes")) return within;
+  const auto& widths = nic::PcieConfig::kWidths;
+  const auto wider = std::upper_bound(widths.begin(), widths.end(), std::stoi(within));
+  return std::to_string(*std::prev(wider));
+}
+
+/// Lanes of a link that is none.
+bool is_idle(const std::string& field, const ordered_json& values) {
+  return field.ends_with(".pcie.lanes") &&
+         value_of(values, field.substr(0, field.rfind('.')) + ".generation") == ordered_json(0);
+}
+
+/// Fields that stand in place of `field` elsewhere: of edges and dimensions with a link of their own
+/// ("fabric.link.rate"), of accelerators of another kind ("accelerator.hbm.rate").
+std::vector<std::string> own_fields(const std::string& field, const ordered_json& values) {
+  std::vector<std::string> own;
+  if (values.is_null()) return own;
+  const std::size_t link = field.rfind(".link.");
+  const bool is_link = link != std::string::npos;
+  const std::string network = is_link ? field.substr(0, link) : "";
+  for (const auto& [name, value] : values.items()) {
+    const bool is_own_link = is_link && name.ends_with(field.substr(link)) &&
+                             (name.starts_with(network + ".edges.") || name.starts_with(network + ".dimensions.")) &&
+                             value.value("source", "default") != "default";
+    if (is_own_link || (name.starts_with("others.") && name.ends_with("." + field))) own.push_back(name);
+  }
+  return own;
+}
+
+std::string name_of(const ResourceChange& change) {
+  return change.field.empty() ? std::string(change.resource->name) : change.field;
+}
+
+/// Whether a resource has other fields that are more than nothing.
+bool has_others(const Resource& resource, const std::string& name, const ordered_json& values) {
+  return std::any_of(resource.settings.begin(), resource.settings.end(), [&](const Resource::Setting& it) {
+    const std::string field(it.field);
+    return field != name && !is_idle(field, values) &&
+           configured(values, field).find_first_of("123456789") != std::string::npos;
+  });
+}
+
+/// "x2" as 2; nothing if it is not that.
+std::optional<double> times_in(const std::string& value) {
+  if (value.empty() || value.front() != 'x') return std::nullopt;
+  const auto number = number_in(value.substr(1));
+  if (!number || !number->unit.empty() || number->value < 0 || !std::isfinite(number->value)) return std::nullopt;
+  return number->value;
+}
+
+/// So many times as fast. Nothing if the text is neither xN, nor inf, nor the 0 of what is a time.
+std::optional<double> speed_in(const std::string& value, bool is_rate) {
+  if (value == "inf") return kInfinite;
+  if (const auto times = times_in(value); times && *times > 0) return times;
+  if (const auto number = number_in(value); number && number->value == 0 && !is_rate) return kInfinite;
+  return std::nullopt;
+}
+
+/// The same of a field, whose value is multiplied. A time becomes none with 0 or x0, and not with inf.
+std::optional<double> speed_of_field(const std::string& value, bool is_rate) {
+  if (is_rate) return speed_in(value, true);
+  if (const auto times = times_in(value)) return 1 / *times;
+  return value == "inf" ? std::nullopt : speed_in(value, false);
+}
+
+/// The same of FIELD=VALUE.
+std::optional<double> speed_at(const std::string& field, const std::string& present, const std::string& value,
+                               bool is_rate) {
+  const auto from = amount_of(field, present);
+  const auto to = amount_of(field, value);
+  if (!from || !to || *from <= 0 || *to <= 0) return std::nullopt;
+  return is_rate ? *to / *from : *from / *to;
+}
+
+}  // namespace
+
+ResourceChange read_change(const std::string& text, const ordered_json& values) {
+  const std::size_t equals = text.find('=');
+  const std::string name = text.substr(0, equals);
+  const std::string value = equals == std::string::npos ? "" : text.substr(equals + 1);
+  for (const Resource& resource : resources()) {
+    if (resource.settings.empty()) continue;
+    if (name == resource.name) {
+      const auto speed = speed_in(value, resource.settings.front().is_rate);
+      if (!speed) throw std::invalid_argument(fmt::format("{}: expected xN or inf, got \"{}\"", name, value));
+      return {&resource, "", *speed};
+    }
+    const auto setting = std::find_if(resource.settings.begin(), resource.settings.end(),
+                                      [&name](const Resource::Setting& it) { return it.field == name; });
+    if (setting == resource.settings.end()) continue;
+    const std::string present = configured(values, name);
+    auto speed = speed_of_field(value, setting->is_rate);
+    if (!speed && !present.empty()) speed = speed_at(name, present, value, setting->is_rate);
+    if (speed) {
+      return {&resource,
+              name,
+              *speed,
+              !setting->is_rate,
+              !own_fields(name, values).empty(),
+              has_others(resource, name, values)};
+    }
+    const std::string example = present.empty() ? "" : " or a value like " + present;
+    throw std::invalid_argument(fmt::format("{}: expected xN{} {}{}, got \"{}\"", name, example.empty() ? " or" : ",",
+                                            setting->is_rate ? "inf" : "0", example, value));
+  }
+  throw std::invalid_argument(fmt::format("expected one of {}, or a field of these, got \"{}\"", names(), name));
+}
+
+std::vector<ResourceChange> read_changes(const std::string& text, const ordered_json& values) {
+  std::vector<ResourceChange> changes;
+  for (std::size_t from = 0; from <= text.size();) {
+    const std::size_t comma = std::min(text.find(',', from), text.size());
+    const ResourceChange next = read_change(text.substr(from, comma - from), values);
+    for (const ResourceChange& other : changes) {
+      if (next.resource != other.resource) continue;
+      if (next.field == other.field)
+        throw std::invalid_argument("expected each name once, got " + name_of(next) + " twice");
+      if (next.field.empty() || other.field.empty()) {
+        throw std::invalid_argument(
+            fmt::format("expected a resource or a field of it, got both: {} and {}", name_of(other), name_of(next)));
+      }
+    }
+    changes.push_back(next);
+    from = comma + 1;
+  }
+  return changes;
+}
+
+std::string to_text(const ResourceChange& change) {
+  const double times = change.is_time ? 1 / change.factor : change.factor;
+  if (std::isinf(times)) return name_of(change) + "=inf";
+  return times == 0 ? name_of(change) + "=0" : fmt::format("{}=x{:.4g}", name_of(change), times);
+}
+
+std::vector<ChangedSetting> settings_of(const ResourceChange& change, const ordered_json& values) {
+  std::vector<ChangedSetting> settings;
+  const auto add = [&](const std::string& field, bool is_rate) {
+    const ordered_json now = value_of(values, field);
+    if (now.is_null() || is_idle(field, values)) return;
+    const auto number = number_in(now.is_string() ? now.get<std::string>() : now.dump());
+    if (!number || number->value == 0) return;
+    const bool endless = std::isinf(change.factor) && is_rate;
+    double factor = endless ? kVeryMuch : change.factor;
+    if (!is_rate) factor = 1 / factor;
+    const std::string scaled = fmt::format("{:.10g}{}", number->value * factor, number->unit);
+    std::string value = allowed(field, scaled);
+    std::string asked = endless ? "inf" : value != scaled ? scaled : "";
+    settings.push_back({field, std::move(value), std::move(asked)});
+  };
+  for (const Resource::Setting& setting : change.resource->settings) {
+    const std::string field(setting.field);
+    if (!change.field.empty() && change.field != field) continue;
+    add(field, setting.is_rate);
+    if (!change.field.empty()) continue;
+    for (const std::string& own : own_fields(field, values)) add(own, setting.is_rate);
+  }
+  return settings;
+}
+
+}  // namespace weft::platforms

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "platforms/results/why/resources.h"
+
+namespace weft::platforms {
+
+/// "hbm=x2": so many times as fast. Infinity: it takes no time.
+struct ResourceChange {
+  const Resource* resource = nullptr;
+  std::string field;  ///< empty: all of the resource
+  double factor = 1;
+  bool is_time = false;            ///< the field is one, so that its value is divided by the factor
+  bool is_partial = false;         ///< the field is of links that have no value of their own, and some have one
+  bool is_one_of_several = false;  ///< the machine has other fields of the resource, too
+};
+
+/// Reads NAME=xN, NAME=inf and NAME=0 (of what is a time), where NAME is a resource or one of its fields, and
+/// FIELD=VALUE, where `values` (of config.json) has what it is. xN of a resource is so many times as fast. xN of a
+/// field multiplies its value: a time gets so many times as long. Throws std::invalid_argument with what was expected.
+[[nodiscard]] ResourceChange read_change(const std::string& text, const nlohmann::ordered_json& values);
+/// Several with commas between. Throws also where two are of the same thing.
+[[nodiscard]] std::vector<ResourceChange> read_changes(const std::string& text, const nlohmann::ordered_json& values);
+/// "hbm=x2", as read_change() reads it.
+[[nodiscard]] std::string to_text(const ResourceChange& change);
+
+/// "FIELD=VALUE", of what makes a change.
+struct ChangedSetting {
+  std::string field;
+  std::string value;
+  std::string asked;  ///< what the change asks for, if a field cannot have it: "inf", "64"; else empty
+};
+
+/// Settings that make the change as far as the fields' limits allow it, of those fields that the platform has. Empty:
+/// there are none.
+[[nodiscard]] std::vector<ChangedSetting> settings_of(const ResourceChange& change,
+                                                      const nlohmann::ordered_json& values);
+
+}  // namespace weft::platforms

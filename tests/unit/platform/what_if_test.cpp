@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a critical path says of a change: alone, with paths made by hand.
+#include "platforms/results/why/what_if.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "platforms/results/why/advice.h"
+#include "platforms/results/why/kernel_pieces.h"
+#include "platforms/results/why/resource_change.h"
+#include "tests/support/why_path.h"
+
+namespace weft::platforms {
+namespace {
+
+using nlohmann::ordered_json;
+using test::path;
+using test::piece;
+using test::values;
+
+TEST(WhatIf, ScalesThePiecesThatAChangeIsAbout) {
+  const auto told = [](const char* text) { return WhatIf(path()).foretell({read_change(text, values())}); };
+  EXPECT_EQ(told("hbm=x2").path_ps, 850'000'000);
+  EXPECT_EQ(told("accelerator.hbm.rate=53600Gbps").path_ps, 850'000'000);
+  EXPECT_EQ(told("hbm=inf").path_ps, 700'000'000);
+  EXPECT_EQ(told("hbm=x0.5").path_ps, 1'300'000'000);
+  EXPECT_TRUE(told("hbm=x0.5").is_loose);
+  EXPECT_EQ(told("link=x2").path_ps, 850'000'000);
+  EXPECT_EQ(told("scale-up-link=x2").ps(), 1'000'000'000);
+  EXPECT_FALSE(told("scale-up-link=x2").is_loose);
+}
+
+TEST(WhatIf, ReadsAnyUnit) {
+  const auto factor = [](const char* text) { return read_change(text, values()).factor; };
+  EXPECT_DOUBLE_EQ(factor("accelerator.hbm.rate=53.6Tbps"), 2);
+  EXPECT_DOUBLE_EQ(factor("nic.read_latency=0.7us"), 0.5);
+  EXPECT_DOUBLE_EQ(factor("fabric.link.propagation=20ns"), 0.5);
+  EXPECT_THROW(read_change("nic.read_latency=7GB", values()), std::invalid_argument);
+}
+
+/// What hides behind the path is not on it: kernels that go on, and what else there is where the path shrinks to
+/// little.
+TEST(WhatIf, GainsNoMoreThanKernelsLeave) {
+  ordered_json why = path();
+  why["collectives"] = ordered_json::array();
+  why["computed"] = {{"median_ps", 100}, {"on_path", {{"accelerator0", 900'000'000}}}};
+  const auto told = [&why](const char* text) { return WhatIf(why).foretell({read_change(text, values())}); };
+  EXPECT_EQ(told("link=x2").path_ps, 850'000'000);
+  EXPECT_EQ(told("link=x2").ps(), 900'000'000);
+  EXPECT_TRUE(told("link=x2").is_loose);
+  EXPECT_EQ(told("hbm=x2").ps(), 850'000'000);
+  EXPECT_FALSE(told("hbm=x2").is_loose);
+  EXPECT_TRUE(told("hbm=x3").is_loose);
+}
+
+/// More uplinks help on links between switches, and more rate on all.
+TEST(WhatIf, UplinksAreLinksBetweenSwitches) {
+  ordered_json why = path();
+  why["pieces"].push_back(piece("all-gather thread", "queue", "network.b.port0 to spine0", "fabric", 200'000'000));
+  why["until_ps"] = 1'200'000'000;
+  why["links"] = {{"network.b.port7 to nic7", {{"joins", "to ends"}}},
+                  {"network.b.port0 to spine0", {{"joins", "between switches"}}}};
+  ordered_json set = values();
+  set["fabric.uplinks"]["value"] = 4;
+  const auto told = [&](const char* first, const char* second) {
+    return WhatIf(why).foretell({read_change(first, set), read_change(second, set)}).path_ps;
+  };
+  EXPECT_EQ(told("uplink=x2", "cable=x2"), 1'100'000'000);
+  EXPECT_EQ(told("fabric.uplinks=8", "cable=x2"), 1'100'000'000);
+  EXPECT_EQ(told("uplink=x2", "link=x2"), 900'000'000);
+  EXPECT_EQ(settings_of(read_change("uplink=x2", set), set).front().value, "8");
+  EXPECT_EQ(settings_of(read_change("uplink=x0.1", set), set).front().value, "1");  // 0: as many as fit
+  why["used_ps"] = {{"link", 1'190'000'000}};  // of a link between switches
+  EXPECT_EQ(WhatIf(why).foretell({read_change("uplink=x2", set)}).ps(), 1'100'000'000);
+  why.erase("used_ps");
+  const std::string text = advice_text(advice(why, set));
+  EXPECT_NE(text.find("uplink (bytes on links between switches)"), std::string::npos) << text;
+  EXPECT_EQ(settings_text(set, resource_called("link")), "fabric.link.rate 400Gbps, fabric.uplinks 4");
+  EXPECT_EQ(settings_text(values(), resource_called("link")), "fabric.link.rate 400Gbps");
+}
+
+/// An end's link that a fault slows down gains from a higher rate, though its interface is slower than links without
+/// faults.
+TEST(WhatIf, ALinkAtFaultIsWhatItHad) {
+  ordered_json why = path();
+  why["stages"] = {{"fabric", {{"link", 50e9}, {"nic", 48e9}}}};
+  why["links"] = {{"network.b.port7 to nic7", {{"joins", "to ends"}, {"had", 1.0}}}};
+  const auto told = [&why] { return WhatIf(why).foretell({read_change("link=x2", values())}).path_ps; };
+  EXPECT_EQ(told(), 1'000'000'000);
+  EXPECT_EQ(WhatIf(why).repaired().ps(), 1'000'000'000);
+  EXPECT_FALSE(advice(why, values()).contains("repaired_ps"));
+  why["links"]["network.b.port7 to nic7"]["had"] = 0.25;
+  EXPECT_EQ(told(), 850'000'000);
+  EXPECT_EQ(WhatIf(why).repaired().path_ps, 775'000'000);
+  const ordered_json its = advice(why, values());
+  EXPECT_EQ(its["repaired_ps"], WhatIf(why).repaired().ps());
+  EXPECT_NE(advice_text(its).find("Links without their faults would save "), std::string::npos) << advice_text(its);
+}
+
+/// Its latencies would shrink, but its bytes wait for the link: the path does not tell them apart.
+TEST(WhatIf, AnInterfaceBehindASlowerLinkMayHaveLatencies) {
+  ordered_json why = path();
+  why["pieces"].push_back(piece("ring", "host link", "nic7", "fabric", 200'000'000));
+  why["stages"] = {{"fabric", {{"link", 3e9}, {"nic", 12e9}}}};
+  const auto told = [&why](const char* change) { return WhatIf(why).foretell({read_change(change, values())}); };
+  EXPECT_TRUE(told("nic=x2").is_loose);
+  why["stages"]["fabric"]["link"] = 24e9;
+  EXPECT_FALSE(told("nic=x2").is_loose);
+  why["stages"]["fabric"]["link"] = 3e9;
+  why["pieces"].back()["ps"] = 20'000'000;
+  EXPECT_FALSE(told("nic=x2").is_loose);
+}
+
+/// A buffer that holds a quarter of what is under way: four round trips for what one could carry.
+TEST(WhatIf, ABufferThatIsTooSmallIsALoop) {
+  ordered_json why = path();
+  why["pieces"].push_back(piece("all-gather thread", "queue", "nic0 out", "fabric", 100'000'000));
+  why["pieces"].push_back(piece("all-gather thread", "propagation", "nic0 out", "fabric", 300'000'000));
+  why["pieces"].push_back(piece("all-gather thread", "credit", "nic0 out", "fabric", 400'000'000));
+  why["until_ps"] = 1'800'000'000;
+  why["links"] = {{"nic0 out", {{"network", "fabric"}, {"joins", "from ends"}, {"fills", 0.25}}}};
+  ordered_json set = values();
+  set["fabric.link.buffer"]["value"] = "128KiB";
+  const auto told = [&](const char* first, const char* second) {
+    return WhatIf(why).foretell({read_change(first, set), read_change(second, set)}).path_ps;
+  };
+  EXPECT_EQ(told("buffer=x2", "hbm=x1"), 1'400'000'000);
+  EXPECT_EQ(told("cable=x2", "buffer=x2"), 1'200'000'000);
+  EXPECT_EQ(told("buffer=inf", "cable=x2"), 1'200'000'000);  // the rate is left
+  EXPECT_EQ(told("link=x2", "buffer=x1"), 1'650'000'000);    // of the other link alone
+  EXPECT_EQ(told("buffer=x0.5", "hbm=x1"), 2'600'000'000);
+}
+
+/// Kernels beside collectives get their cores back when these end.
+TEST(WhatIf, ShorterCollectivesGiveCoresBack) {
+  ordered_json why = path();
+  why["pieces"].push_back(piece("product", "lost cores", "accelerator3", "", 100'000'000));
+  why["until_ps"] = 1'100'000'000;
+  // Of 1,000 us that a member has cores for collectives, 200 wait for others, and half of the rest is saved.
+  EXPECT_EQ(WhatIf(why).foretell({read_change("link=x2", values())}).path_ps, 850'000'000 + 60'000'000);
+}
+
+TEST(WhatIf, IsNotBelowTheCollectivesOfAGroup) {
+  // A member spends 800 us in collectives without the waiting.
+  const Foretold told =
+      WhatIf(path()).foretell({read_change("compute=inf", values()), read_change("hbm=inf", values())});
+  EXPECT_EQ(told.path_ps, 300'000'000);
+  EXPECT_EQ(told.ps(), 800'000'000);
+  EXPECT_EQ(told.other, "collectives of world");
+  EXPECT_TRUE(told.is_loose);
+  EXPECT_EQ(WhatIf(path()).foretell({read_change("link=x4", values())}).other_ps, 200'000'000);
+}
+
+TEST(WhatIf, IsSettingsOfThePlatform) {
+  const auto settings = [](const char* text) {
+    std::string all;
+    for (const auto& [field, value, asked] : settings_of(read_change(text, values()), values())) {
+      all += field + "=" + value + (asked.empty() ? "" : " for " + asked) + " ";
+    }
+    return all;
+  };
+  EXPECT_EQ(settings("hbm=x2"), "accelerator.hbm.rate=53600Gbps ");
+  EXPECT_EQ(settings("nic=x2"), "nic.dma_rate=880Gbps nic.pcie.lanes=32 nic.read_latency=175ns ");
+  // Links have 16 or 32 lanes and nothing between.
+  EXPECT_EQ(settings("nic=x1.1"), "nic.dma_rate=484Gbps nic.pcie.lanes=16 for 17.6 nic.read_latency=318.1818182ns ");
+  EXPECT_EQ(settings("nic=x1.5"), "nic.dma_rate=660Gbps nic.pcie.lanes=16 for 24 nic.read_latency=233.3333333ns ");
+  EXPECT_EQ(settings("nic=x4"), "nic.dma_rate=1760Gbps nic.pcie.lanes=32 for 64 nic.read_latency=87.5ns ");
+  EXPECT_EQ(settings("nic=inf"), "nic.dma_rate=44000Gbps for inf nic.pcie.lanes=32 for inf nic.read_latency=0ns ");
+  EXPECT_EQ(settings("hbm=inf"), "accelerator.hbm.rate=1000Tbps for inf ");
+  EXPECT_EQ(settings("hbm=x1000000000000"), "accelerator.hbm.rate=1000Tbps for 2.68e+16Gbps ");
+  EXPECT_EQ(settings("nic=x0.001"),
+            "nic.dma_rate=1Gbps for 0.44Gbps nic.pcie.lanes=1 for 0.016 nic.read_latency=100us for 350000ns ");
+  EXPECT_EQ(settings("cable=x100000"), "fabric.link.propagation=0ps for 0.0001ns ");
+  EXPECT_EQ(settings("cable=inf"), "fabric.link.propagation=0ns ");
+  EXPECT_EQ(settings("cable=0"), "fabric.link.propagation=0ns ");
+  EXPECT_EQ(settings("compute=x2"), "");
+}
+
+/// A change of links is one of those with a rate of their own, too; a change of the field that they do not have is not.
+TEST(WhatIf, LinksWithARateOfTheirOwnChangeAsWell) {
+  ordered_json set = values();
+  set["fabric.edges.0.link.rate"] = {{"value", "400Gbps"}, {"source", "default"}};
+  EXPECT_FALSE(read_change("fabric.link.rate=x2", set).is_partial);
+  set["fabric.edges.1.link.rate"] = {{"value", "44Gbps"}, {"source", "file"}};
+  set["scale_up.fabric.edges.1.link.rate"] = {{"value", "44Gbps"}, {"source", "file"}};
+  const std::vector<ChangedSetting> all = settings_of(read_change("link=x2", set), set);
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(all[0].field + "=" + all[0].value, "fabric.link.rate=800Gbps");
+  EXPECT_EQ(all[1].field + "=" + all[1].value, "fabric.edges.1.link.rate=88Gbps");
+  const ResourceChange partial = read_change("fabric.link.rate=x2", set);
+  EXPECT_EQ(settings_of(partial, set).size(), 1U);
+  EXPECT_TRUE(WhatIf(path()).foretell({partial}).is_loose);
+  EXPECT_FALSE(WhatIf(path()).foretell({read_change("link=x2", set)}).is_loose);
+  set["others.0.accelerator.hbm.rate"] = {{"value", "900GBps"}, {"source", "default"}};
+  EXPECT_EQ(settings_of(read_change("hbm=x2", set), set).back().value, "1800GBps");
+}
+
+TEST(WhatIf, RefusesByName) {
+  const auto message = [](const char* text) -> std::string {
+    try {
+      (void)read_change(text, values());
+    } catch (const std::invalid_argument& wrong) {
+      return wrong.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(message("hbm=fast"), "hbm: expected xN or inf, got \"fast\"");
+  EXPECT_EQ(message("hbm"), "hbm: expected xN or inf, got \"\"");
+  EXPECT_EQ(message("hbm=x0"), "hbm: expected xN or inf, got \"x0\"");
+  EXPECT_EQ(message("fabric.link.propagation=inf"),
+            "fabric.link.propagation: expected xN, 0 or a value like 10ns, got \"inf\"");
+  EXPECT_EQ(message("accelerator.copy_overhead=inf"), "accelerator.copy_overhead: expected xN or 0, got \"inf\"");
+  EXPECT_EQ(message("fabric.link.rate=2ms"), "fabric.link.rate: expected xN, inf or a value like 400Gbps, got \"2ms\"");
+  EXPECT_TRUE(message("turbo=x2").starts_with("expected one of compute, cap, hbm, launch, ")) << message("turbo=x2");
+}
+
+/// A field is multiplied; a resource is so many times as fast.
+TEST(WhatIf, MultipliesAFieldAndSpeedsUpAResource) {
+  const auto setting = [](const char* text) {
+    return settings_of(read_change(text, values()), values()).front().value;
+  };
+  EXPECT_EQ(setting("fabric.link.propagation=x0.5"), "5ns");
+  EXPECT_EQ(setting("fabric.link.propagation=x2"), "20ns");
+  EXPECT_EQ(setting("fabric.link.propagation=0"), "0ns");
+  EXPECT_EQ(setting("fabric.link.propagation=x0"), "0ns");
+  EXPECT_EQ(setting("cable=x2"), "5ns");
+  EXPECT_EQ(setting("fabric.link.rate=x2"), "800Gbps");
+  const auto text = [](const char* change) { return to_text(read_change(change, values())); };
+  EXPECT_EQ(text("fabric.link.propagation=x0.5"), "fabric.link.propagation=x0.5");
+  EXPECT_EQ(text("fabric.link.propagation=x0"), "fabric.link.propagation=0");
+  EXPECT_EQ(text("cable=x0.5"), "cable=x0.5");
+  EXPECT_EQ(text("hbm=inf"), "hbm=inf");
+}
+
+TEST(WhatIf, RefusesWhatIsNamedTwice) {
+  const auto message = [](const char* text) -> std::string {
+    try {
+      (void)read_changes(text, values());
+    } catch (const std::invalid_argument& wrong) {
+      return wrong.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(message("hbm=x2,link=x2,hbm=x4"), "expected each name once, got hbm twice");
+  EXPECT_EQ(message("accelerator.hbm.rate=x2,hbm=x2"),
+            "expected a resource or a field of it, got both: accelerator.hbm.rate and hbm");
+  EXPECT_EQ(message("nic.dma_rate=x2,nic.read_latency=x0.5"), "");
+  EXPECT_EQ(read_changes("hbm=x2,link=x2", values()).size(), 2U);
+}
+
+/// Two fields of one resource do not multiply.
+TEST(WhatIf, TakesTheFieldThatDoesMore) {
+  ordered_json why = path();
+  why["pieces"].push_back(piece("ring", "host link", "nic7", "fabric", 300'000'000));
+  why["until_ps"] = 1'300'000'000;
+  const Foretold told = WhatIf(why).foretell(read_changes("nic.dma_rate=x2,nic.read_latency=x0.5", values()));
+  EXPECT_EQ(told.path_ps, 1'150'000'000);
+  EXPECT_TRUE(told.is_loose);  // the path does not tell them apart
+}
+
+/// The least is the path with all that a change can do; the most is what is slower, on the path and beside it.
+TEST(WhatIf, HasBounds) {
+  ordered_json why = path();
+  why["used_ps"] = {{"link", 500'000'000}, {"hbm", 700'000'000}};
+  const auto told = [&why](const char* text) { return WhatIf(why).foretell(read_changes(text, values())); };
+  EXPECT_EQ(told("link=x2").least_ps, 850'000'000);
+  EXPECT_EQ(told("link=x2").most_ps, 1'000'000'000);
+  const Foretold slower = told("link=x0.5");
+  EXPECT_EQ(slower.least_ps, 1'600'000'000);  // what the collectives of the group spend
+  EXPECT_EQ(slower.most_ps, 1'600'000'000);
+  why["collectives"] = ordered_json::array();
+  EXPECT_EQ(told("link=x0.5").least_ps, 1'300'000'000);
+  EXPECT_EQ(told("link=x0.5").most_ps, 1'500'000'000);
+  EXPECT_TRUE(told("link=x0.5").is_loose);
+  why["used_ps"]["link"] = 310'000'000;
+  EXPECT_FALSE(told("link=x0.5").is_loose);
+  EXPECT_FALSE(told("firmware=x0.5").most_ps.has_value());  // nothing says how long that was in use
+  why["used_ps"]["firmware"] = 0;
+  EXPECT_EQ(told("firmware=x0.5").most_ps, 1'000'000'000);
+}
+
+/// What hides behind the path is a bound as soon as the path is shorter.
+TEST(WhatIf, IsNotShorterThanTheBusiestOfAnything) {
+  ordered_json why = path();
+  why["collectives"] = ordered_json::array();
+  why["used_ps"] = {{"link", 500'000'000}, {"hbm", 900'000'000}};
+  const Foretold told = WhatIf(why).foretell(read_changes("link=x2", values()));
+  EXPECT_EQ(told.ps(), 900'000'000);
+  EXPECT_EQ(told.least_ps, 900'000'000);
+  EXPECT_EQ(told.other, "the busiest hbm");
+}
+
+/// Copies and links work on the same bytes: who is next takes over, and what it hid behind comes out.
+TEST(WhatIf, StagesHideBehindEachOther) {
+  ordered_json why = path();
+  why["collectives"] = ordered_json::array();
+  why["used_ps"] = {{"link", 300'000'000}, {"copy", 250'000'000}};
+  const auto told = [&why](const char* text) { return WhatIf(why).foretell(read_changes(text, values())); };
+  EXPECT_EQ(told("link=x2").path_ps, 950'000'000);
+  EXPECT_EQ(told("copy=x2").path_ps, 1'000'000'000);
+  EXPECT_EQ(told("copy=x0.5").path_ps, 1'200'000'000);
+  EXPECT_EQ(told("link=x2,copy=x2").path_ps, 850'000'000);
+}
+
+/// Which packets are lost is luck, in another run other ones.
+TEST(WhatIf, IsLooseWhereTimersRun) {
+  ordered_json why = path();
+  why["pieces"].push_back(piece("ring", "recovery", "nic3", "fabric", 500'000'000));
+  why["until_ps"] = 1'500'000'000;
+  why["used_ps"] = {{"link", 300'000'000}, {"scale-up-link", 0}};
+  const auto told = [&why](const char* text) { return WhatIf(why).foretell(read_changes(text, values())); };
+  for (const char* change : {"link=x2", "link=x1.01", "link=x0.99", "hbm=x0.99"}) {
+    EXPECT_TRUE(told(change).is_loose) << change;
+    EXPECT_FALSE(told(change).most_ps.has_value()) << change;
+  }
+  EXPECT_EQ(told("link=x2").least_ps, 850'000'000);
+  EXPECT_FALSE(told("scale-up-link=x2").is_loose);
+}
+
+TEST(KernelPieces, WaitForTheSlowerOne) {
+  const ArrayPower free;
+  const KernelPieces bound{100, 0, 300};
+  EXPECT_DOUBLE_EQ(bound.with({}, free), 400);
+  EXPECT_DOUBLE_EQ(bound.with({2, 1, 1}, free), 400);
+  EXPECT_DOUBLE_EQ(bound.with({1, 1, 2}, free), 200);
+  EXPECT_DOUBLE_EQ(bound.with({1, 1, 8}, free), 100);
+  EXPECT_DOUBLE_EQ(bound.with({0.2, 1, 1}, free), 500);
+  EXPECT_DOUBLE_EQ(bound.at_least({2, 1, 1}, free), 350);
+  const KernelPieces seldom{300, 0, 100};
+  EXPECT_DOUBLE_EQ(seldom.with({2, 1, 1}, free), 250);
+  EXPECT_DOUBLE_EQ(seldom.at_most({2, 1, 1}, free), 400);
+}
+
+/// Energy at a cap goes with the square of the clock, power with its cube: twice the rate is the clock's cube root of a
+/// half.
+TEST(KernelPieces, TakeTheirEnergyAtTheCap) {
+  const ArrayPower capped{true, 0.5};
+  const KernelPieces pieces{80, 20, 0};
+  EXPECT_DOUBLE_EQ(pieces.with({}, capped), 100);
+  EXPECT_NEAR(pieces.with({2, 1, 1}, capped), 100 / std::cbrt(4), 1e-9);
+  EXPECT_DOUBLE_EQ(pieces.with({1, 2, 1}, capped), 80);
+  EXPECT_DOUBLE_EQ(pieces.with({0.5, 1, 1}, capped), 160);
+  // Below the lowest voltage power goes with the clock alone.
+  EXPECT_NEAR(pieces.with({1e6, 1, 1}, capped), 100 * 0.25 / 0.64, 1e-9);
+  EXPECT_NEAR(pieces.with({std::numeric_limits<double>::infinity(), 1, 1}, capped), 100 * 0.25 / 0.64, 1e-9);
+  // A kernel that no cap slows down may be just below it.
+  const KernelPieces below{100, 0, 0};
+  EXPECT_DOUBLE_EQ(below.with({2, 1, 1}, capped), 50);
+  EXPECT_NEAR(below.at_most({2, 1, 1}, capped), 100 / std::cbrt(4), 1e-9);
+  // Half of the power is drawn all the time: 0.3 more of the cap is 0.6 more for the clock.
+  const KernelPieces slow{60, 40, 0};
+  EXPECT_NEAR(slow.with({1, 1.3, 1}, {true, 0.5, 0.5}), 60 / (0.6 * std::cbrt(1.6)), 1e-9);
+  EXPECT_DOUBLE_EQ(slow.at_least({1, 1.3, 1}, {true, 0.5, 0.5}), 60);
+  // A cap of the clock takes no more from a faster array.
+  EXPECT_DOUBLE_EQ(pieces.with({2, 1, 1}, {}), 50);
+  EXPECT_DOUBLE_EQ(pieces.with({1, 1.1, 1}, {}), 80 / 0.88);
+}
+
+}  // namespace
+}  // namespace weft::platforms
