@@ -73,7 +73,7 @@ class CollectiveRows {
   [[nodiscard]] Time length() const { return ends_.empty() ? Time() : ends_.back() - from_; }
   [[nodiscard]] const LinkBaseline* since() const { return since_.get(); }
   /// Where there is a row.
-  [[nodiscard]] WhySpan why() const { return {from_, ends_.back(), ends_, since_.get(), busy_}; }
+  [[nodiscard]] WhySpan why() const { return {from_, ends_.back(), ends_, since_.get(), busy_, hosts_}; }
 
  private:
   Platform& platform_;
@@ -86,6 +86,7 @@ class CollectiveRows {
   std::vector<Time> ends_;
   std::shared_ptr<const LinkBaseline> since_;
   std::vector<Time> busy_;  ///< of accelerators, by then
+  HostTimes hosts_;         ///< likewise
   std::vector<std::string> warnings_;
   std::optional<IdleSettings> idle_;
 };

@@ -68,7 +68,7 @@ std::vector<std::string> MachineRun::find_warnings(const MachineUse& use) {
 }
 
 WhySpan MachineRun::why() const {
-  WhySpan span{Time(), machine_->end(), job_->step_ends(), links_since(), {}};
+  WhySpan span{Time(), machine_->end(), job_->step_ends(), links_since(), {}, {}};
   if (!prepared_) return span;
   span.from = prepared_->at;
   for (const accelerator::Accelerator::Counters& counters : prepared_->accelerators) span.busy.push_back(counters.busy);

@@ -9,6 +9,12 @@
 
 namespace weft::platforms {
 
+/// What each host's firmware has spent: running threads, and letting time pass because its programs say so.
+struct HostTimes {
+  std::vector<Time> ran;
+  std::vector<Time> slept;
+};
+
 /// What of a run the critical path is told of.
 struct WhySpan {
   Time from;
@@ -16,10 +22,12 @@ struct WhySpan {
   std::vector<Time> steps;              ///< ends of training steps; none where there are none
   const LinkBaseline* since = nullptr;  ///< what links had carried before
   std::vector<Time> busy;               ///< and how long each accelerator had computed; none: not at all
+  HostTimes hosts;                      ///< and each host run; none: not at all
 };
 
 /// How long each accelerator has computed so far.
 [[nodiscard]] std::vector<Time> busy_so_far(Machine& machine, Time now);
+[[nodiscard]] HostTimes hosts_so_far(Machine& machine);
 
 /// The critical path of a run, which the machine has kept, from a time on to another, in pieces: what each is about,
 /// its kind, its place and how long it is, the longest first. Their sum is the time between. Beside it the links that
