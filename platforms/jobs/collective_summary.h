@@ -77,7 +77,7 @@ class CollectiveRows {
   /// Of the last row.
   [[nodiscard]] Time end() const { return ends_.empty() ? machine_->end() : ends_.back(); }
   /// Where there is a row.
-  [[nodiscard]] WhySpan why() const { return {from_, ends_.back(), ends_, since_.get(), used_}; }
+  [[nodiscard]] WhySpan why() const { return {from_, ends_.back(), ends_, since_.get(), used_, hosts_}; }
 
  private:
   Platform& platform_;
@@ -91,6 +91,7 @@ class CollectiveRows {
   std::vector<Time> ends_;
   std::shared_ptr<const LinkBaseline> since_;
   std::vector<AcceleratorUse> used_;  ///< by accelerators, by then
+  HostTimes hosts_;                   ///< likewise
   std::vector<std::string> warnings_;
   std::optional<IdleSettings> idle_;
 };

@@ -68,7 +68,7 @@ std::vector<std::string> MachineRun::find_warnings(const MachineUse& use) {
 }
 
 WhySpan MachineRun::why() const {
-  WhySpan span{Time(), machine_->end(), job_->step_ends(), links_since(), {}};
+  WhySpan span{Time(), machine_->end(), job_->step_ends(), links_since(), {}, {}};
   if (!prepared_) return span;
   span.from = prepared_->at;
   for (std::size_t i = 0; i < prepared_->accelerators.size(); ++i) {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "hw/fabric/credit_loop.h"
 #include "platforms/results/format.h"
 #include "platforms/results/usage.h"
 
@@ -18,6 +19,9 @@ struct LinkBaseline {
   /// One direction of a link, with what happened at both of its ends.
   struct Link : Used {
     const fabric::Transmitter* transmitter = nullptr;
+    const fabric::Fabric* fabric = nullptr;
+    std::uint32_t config = 0;  ///< of the topology's links
+    int first_place = 0;       ///< the accelerator of the network's first end
     Time busy;
     std::int64_t packets = 0;
     std::int64_t most_queued = 0;  ///< bytes that waited for it at a time
@@ -90,7 +94,7 @@ using List = std::vector<Link> Network::*;
 /// Calls `take(list, link)` with each direction of each link. `interface_of` and `end` are the network interface of an
 /// end and what it is called.
 template <typename InterfaceOf, typename Take>
-void visit_links(fabric::Fabric& fabric, const std::string& name, const std::string& end,
+void visit_links(fabric::Fabric& fabric, int first_place, const std::string& name, const std::string& end,
                  const InterfaceOf& interface_of, const Take& take) {
   const fabric::Topology& topology = fabric.topology();
   for (std::uint32_t e = 0; e < topology.ends.size(); ++e) {
@@ -99,6 +103,9 @@ void visit_links(fabric::Fabric& fabric, const std::string& name, const std::str
     const auto [sw, port] = topology.ends[e];
     link.dropped = fabric.switch_at(sw).port_counters(port).dropped;
     link.faults = fabric.faults_of(*link.transmitter);
+    link.fabric = &fabric;
+    link.first_place = first_place;
+    link.config = topology.switches[sw].ports[port].link;
     take(&Network::from_ends, std::move(link));
   }
   for (std::size_t s = 0; s < fabric.switch_count(); ++s) {
@@ -111,6 +118,9 @@ void visit_links(fabric::Fabric& fabric, const std::string& name, const std::str
           neighbour.is_end ? end + std::to_string(neighbour.index) : topology.switches[neighbour.index].name;
       Link link = link_of(fmt::format("{}.{}.port{} to {}", name, node.name, p, other), sw.transmitter(p));
       link.faults = fabric.faults_of(*link.transmitter);
+      link.fabric = &fabric;
+      link.first_place = first_place;
+      link.config = neighbour.link;
       link.most_queued = counters.most_queued;
       link.marked = counters.marked;
       link.trimmed = counters.trimmed;
@@ -137,7 +147,7 @@ void visit_networks(Machine& machine, const Begin& begin, const Take& take, cons
   const auto nic_of = [&machine](std::uint32_t e) {
     return std::pair("nic" + std::to_string(e), &machine.nic(static_cast<int>(e)));
   };
-  visit_links(machine.network(), "network", "nic", nic_of, take);
+  visit_links(machine.network(), 0, "network", "nic", nic_of, take);
   end(unroutable_in(machine.network()));
   if (machine.node_count() == 0) return;
   begin("scale_up");
@@ -148,7 +158,7 @@ void visit_networks(Machine& machine, const Begin& begin, const Take& take, cons
       const int rank = first + static_cast<int>(e);
       return std::pair("port" + std::to_string(rank), machine.scale_up_port(rank));
     };
-    visit_links(machine.node_network(n), "node" + std::to_string(n), "local port", port_of, take);
+    visit_links(machine.node_network(n), first, "node" + std::to_string(n), "local port", port_of, take);
     unroutable += unroutable_in(machine.node_network(n));
   }
   end(unroutable);
@@ -292,21 +302,36 @@ double had(const Link& link) {
   return std::min(1.0, share(transfer_time(Bytes(link.bytes), link.transmitter->rate()), link.busy));
 }
 
+/// The share of its rate that the buffer behind it lets through, as the run's warnings have it.
+double filled(const Link& link, int switches) {
+  const fabric::LinkConfig& config = link.fabric->topology().links[link.config];
+  return fabric::CreditLoop(link.fabric->config(), config, switches).share(config);
+}
+
 }  // namespace
 
 std::map<Causes::Place, NamedLink> links_by_place(Machine& machine, Time span, const LinkBaseline* since) {
   std::map<Causes::Place, NamedLink> places;
   for (const Network& network : networks(machine, span, since)) {
-    const auto take = [&](const std::vector<Link>& links, const char* joins) {
+    const auto take = [&](const std::vector<Link>& links, const char* joins, int switches) {
       for (const Link& link : links) {
-        const std::int64_t lost = std::max<std::int64_t>(link.damaged - link.replayed, 0) + link.dropped;
-        places[link.transmitter->place()] = {link.name, network.name, joins, link.transmitter, link.utilisation,
-                                             had(link), link.packets, lost,  link.faults};
+        NamedLink& named = places[link.transmitter->place()];
+        named.name = link.name;
+        named.network = network.name;
+        named.joins = joins;
+        named.transmitter = link.transmitter;
+        named.utilisation = link.utilisation;
+        named.had = had(link);
+        named.fills = filled(link, switches);
+        named.first_place = link.first_place;
+        named.packets = link.packets;
+        named.lost = std::max<std::int64_t>(link.damaged - link.replayed, 0) + link.dropped;
+        named.faults = link.faults;
       }
     };
-    take(network.from_ends, "from ends");
-    take(network.to_ends, "to ends");
-    take(network.between_switches, "between switches");
+    take(network.from_ends, "from ends", 1);
+    take(network.to_ends, "to ends", 1);
+    take(network.between_switches, "between switches", 2);
   }
   return places;
 }

@@ -39,8 +39,10 @@ struct NamedLink {
   std::string network;  ///< "fabric", "scale_up"
   std::string joins;    ///< "from ends", "to ends", "between switches"
   const fabric::Transmitter* transmitter = nullptr;
+  int first_place = 0;  ///< the accelerator of the first end of its network
   double utilisation = 0;
-  double had = 1;  ///< the share of its rate while it was sending: less with faults, and where it sends again
+  double had = 1;    ///< the share of its rate while it was sending: less with faults, and where it sends again
+  double fills = 1;  ///< the share of its rate that the buffer behind it lets through at most (fabric::CreditLoop)
   std::int64_t packets = 0;
   std::int64_t lost = 0;            ///< of these: damaged and not sent again by the link, or dropped where they arrived
   std::vector<std::string> faults;  ///< that happened to it, or slowed it down, as the platform names them

@@ -7,7 +7,6 @@
 #include <numeric>
 #include <utility>
 
-#include "hw/core/cause/causes.h"
 #include "hw/core/config/blame.h"
 #include "sw/collectives/compressed/collectives.h"
 #include "sw/collectives/nodes.h"
@@ -62,10 +61,7 @@ Communicator::Communicator(std::vector<Rank*> ranks, const Config& config, std::
   channels_ = config.channels != 0 ? config.channels : usual_channels(Nodes(ranks_));
   // Ranks may be members of other groups, each of its own, which have staging memory as well.
   firmware::align_memory(ranks_);
-  if (Causes* const causes = ranks_.front()->processor->dispatcher().causes(); causes != nullptr) {
-    const std::string& owner = ranks_.front()->processor->owner();
-    watch_ = std::make_unique<Watch>(ranks_, owner.empty() ? name_ : owner + ": " + name_, *causes);
-  }
+  watch_ = Watch::of(ranks_, name_);
   for (Rank* rank : ranks_) token_.push_back(rank->memory.allocate("barrier", 4 * ranks_.size()));
   if (const Algorithm* other = in_place_of(algorithm_, config_)) other_ = make(*other);
   own_ = other_.group == nullptr ? make(algorithm_) : doer(algorithm_, make_group(algorithm_));

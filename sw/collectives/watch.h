@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,10 +15,13 @@
 namespace weft::collectives {
 
 /// Fills CauseTables::collectives: how long members of a group spend in its collectives, how much of that before the
-/// last of them has come, and what for.
+/// last of them has come, and what for. Members may be in several at a time, which they begin in the same order.
 class Watch {
  public:
   Watch(const std::vector<firmware::Rank*>& ranks, std::string group, Causes& causes);
+  /// Of a group with this name, which stands behind that of the job that its ranks are of. Null where no critical path
+  /// is kept.
+  static std::unique_ptr<Watch> of(const std::vector<firmware::Rank*>& ranks, const std::string& group);
 
   /// One member's call of a collective, which ends when it says so, and never where the run ends before.
   class Call {
@@ -24,16 +29,18 @@ class Watch {
     /// Without a watch it does nothing.
     Call(Watch* watch, int member, std::string_view operation, std::uint64_t bytes) : watch_(watch), member_(member) {
       if (watch_ != nullptr) [[unlikely]]
-        watch_->enter(member_, operation, bytes);
+        number_ = watch_->enter(member_, operation, bytes, entered_);
     }
     void end() const {
       if (watch_ != nullptr) [[unlikely]]
-        watch_->leave(member_);
+        watch_->leave(member_, number_, entered_);
     }
 
    private:
     Watch* watch_;
     int member_;
+    std::size_t number_ = 0;  ///< of the group's collectives
+    Time entered_;
   };
 
  private:
@@ -45,18 +52,22 @@ class Watch {
     Time first;  ///< entry of a member
     Time last;
   };
+  struct Member {
+    std::size_t next = 0;  ///< the number of its next collective
+    int inside = 0;        ///< so many at a time
+  };
 
-  void enter(int member, std::string_view operation, std::uint64_t bytes);
-  void leave(int member);
+  /// Tells the number of the collective.
+  std::size_t enter(int member, std::string_view operation, std::uint64_t bytes, Time& entered);
+  void leave(int member, std::size_t number, Time entered);
   [[nodiscard]] Time now() const;
 
-  const std::vector<firmware::Rank*>& ranks_;
+  const std::vector<firmware::Rank*> ranks_;
   std::string group_;
   Causes& causes_;
   std::deque<UnderWay> under_way_;
-  std::size_t over_ = 0;           ///< collectives that all members have left
-  std::vector<std::size_t> next_;  ///< by member, the number of its next one
-  std::vector<Time> entered_;      ///< by member
+  std::size_t over_ = 0;  ///< collectives that all members have left, from the first one on
+  std::vector<Member> members_;
 };
 
 }  // namespace weft::collectives

@@ -70,15 +70,15 @@ Processor::Processor(sc_core::sc_module_name name, const Config& config, Dispatc
 
 Processor::~Processor() = default;
 
-void Processor::spawn(const std::string& name, int place, Task task) {
-  start(name, core_for(place), std::move(task));
+void Processor::spawn(const std::string& name, int place, Task task, const std::string& about) {
+  start(name, core_for(place), std::move(task), about);
 }
 
 void Processor::spawn_server(const std::string& name, Task task) {
   start(name, current_ == nullptr ? 0 : current_->core, std::move(task)).serves = true;
 }
 
-Thread& Processor::start(const std::string& name, int core, Task task) {
+Thread& Processor::start(const std::string& name, int core, Task task, const std::string& about) {
   if (free_threads_.empty()) free_threads_.push_back(&threads_.emplace_back());
   Thread& thread = *free_threads_.back();
   free_threads_.pop_back();
@@ -91,7 +91,7 @@ Thread& Processor::start(const std::string& name, int core, Task task) {
   thread.waits_for = "its start";
   thread.whose = current_ == nullptr ? std::string_view() : current_->whose;
   if (Causes* const causes = dispatcher_.causes(); causes != nullptr)
-    thread.context = causes->context(owned_by(owner_, topic(name)));
+    thread.context = causes->context(owned_by(owner_, about.empty() ? topic(name) : about));
   if (started_) wake(thread, now());
   return thread;
 }
@@ -118,6 +118,7 @@ void Processor::write(std::size_t device, std::uint64_t offset, const void* data
 void Processor::write_later(std::size_t device, std::uint64_t offset, const nic::WorkRequest& request, Time delay,
                             bool charged) {
   if (charged) charge(config_.post_cycles);
+  slept_ += delay;
   if (Causes* const causes = dispatcher_.causes(); causes != nullptr) [[unlikely]] {
     // A faster clock does not shorten the delay.
     causes->forget_marks();
@@ -152,6 +153,7 @@ Thread& Processor::suspend(std::coroutine_handle<> handle, const char* waits_for
 }
 
 void Processor::sleep(std::coroutine_handle<> handle, Time until, CauseKind what) {
+  slept_ += until - now();
   if (Causes* const causes = dispatcher_.causes(); causes != nullptr) [[unlikely]] {
     causes->forget_marks();
     causes->mark(CauseKind::kFirmware, now(), Dispatcher::place_of(*this));

@@ -162,8 +162,10 @@ class Processor final : public sc_core::sc_module, public EventTarget {
   void set_owner(std::string owner) { owner_ = std::move(owner); }
   [[nodiscard]] const std::string& owner() const { return owner_; }
 
-  /// Starts a thread when the simulation starts, or now when it runs, on the core for `place`.
-  void spawn(const std::string& name, int place, Task task);
+  /// Starts a thread when the simulation starts, or now when it runs, on the core for `place`. `about` is what the
+  /// critical path says that it is for; empty: its name without the words that have digits, which threads of other
+  /// ranks have in common with it.
+  void spawn(const std::string& name, int place, Task task, const std::string& about = "");
   /// Starts one that may still wait for something to do at the end of a run, on the core of the thread that runs, or
   /// the first where none does.
   void spawn_server(const std::string& name, Task task);
@@ -270,6 +272,9 @@ class Processor final : public sc_core::sc_module, public EventTarget {
     return std::accumulate(cores_.begin(), cores_.end(), Time(),
                            [](Time sum, const CoreState& core) { return sum + core.busy; });
   }
+  /// Time that its threads have let pass because their programs say so, each counted by itself: as it has been asked
+  /// for so far.
+  [[nodiscard]] Time slept() const { return slept_; }
 
   void on_event(Time now, std::uint32_t tag, std::uint64_t data) override;
   [[nodiscard]] CauseKind cause(std::uint32_t /*tag*/) const override { return CauseKind::kFirmware; }
@@ -278,7 +283,7 @@ class Processor final : public sc_core::sc_module, public EventTarget {
 
  private:
   void start_of_simulation() override;
-  Thread& start(const std::string& name, int core, Task task);
+  Thread& start(const std::string& name, int core, Task task, const std::string& about = "");
   CoreState& core_of(const Thread& thread) { return cores_[static_cast<std::size_t>(thread.core)]; }
   void run(Time now, Thread& thread);
   void post_run(Thread& thread, Time at);
@@ -316,6 +321,7 @@ class Processor final : public sc_core::sc_module, public EventTarget {
   Slots<Handed> handed_;
   Random random_;      ///< of repeats
   std::string owner_;  ///< empty: it shares the machine with nobody
+  Time slept_;
   std::uint32_t spawned_ = 0;
   bool started_ = false;
   tlm::tlm_generic_payload payload_;

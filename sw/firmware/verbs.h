@@ -244,6 +244,8 @@ class CommandWindow {
 
   /// Performance counters, read in no time.
   [[nodiscard]] const accelerator::Accelerator::Counters& counters() const { return accelerator_->counters(); }
+  /// As marks of the critical path name it.
+  [[nodiscard]] CausePlace place() const { return Dispatcher::place_of(*accelerator_); }
   /// What its kernels run on.
   [[nodiscard]] const accelerator::ComputeConfig& compute() const { return accelerator_->config().compute; }
   /// How long streams have waited for a semaphore.

@@ -3,15 +3,18 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "hw/core/cause/carried.h"
 #include "hw/core/cause/cause_sums.h"
 #include "hw/core/quantity.h"
 
 namespace weft {
 
-/// What ranks wait for, beside the critical path.
+/// What ranks wait for, and what links carry, beside the critical path.
 struct CauseTables {
   /// All calls of one collective with so many bytes by a group.
   struct Collective {
@@ -33,10 +36,14 @@ struct CauseTables {
 
   std::map<std::uint32_t, CauseSums> waits;  ///< of streams of an accelerator's commands, by its place
   std::map<Key, Collective> collectives;
+  /// Groups of which a member has been in several collectives at a time: their times are no chain.
+  std::set<std::string> overlapping;
+  std::vector<Carried> carried;  ///< by link, in the order of their places
 
   /// Forgets what was before: whoever is in a collective goes on filling its entry.
   void begin_again() {
     waits.clear();
+    carried.assign(carried.size(), {});
     for (auto& [key, all] : collectives) {
       const int members = all.members;
       all = {};

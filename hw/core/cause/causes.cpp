@@ -34,6 +34,7 @@ Causes::Causes() : most_middle_(kMiddle), most_old_(kOld), most_(kYoung) {
 Causes::Place Causes::place(std::string name, Time flight) {
   links_.push_back(std::move(name));
   flights_.push_back(flight.count());
+  tables_.carried.emplace_back();
   return kFirstLink + static_cast<Place>(links_.size() - 1);
 }
 

@@ -68,6 +68,12 @@ class Causes {
   }
   /// A packet passes the link: it is in flight, and then comes byte by byte until then.
   void mark_crossing(Time until, Place link) { mark(kCrossing, until, link); }
+  /// A link sends so many bytes on their way between ends of its network.
+  void carry(Place link, std::uint32_t from, std::uint32_t to, std::uint32_t bytes) {
+    tables_.carried[link - kFirstLink].add(from, to, bytes);
+  }
+  /// What has passed a link.
+  [[nodiscard]] const Carried& carried(Place link) const { return tables_.carried[link - kFirstLink]; }
   /// Whether the time up to `until` is past or has been marked.
   [[nodiscard]] bool is_marked(Time until) const { return until.count() <= nodes_[tip_].until; }
   void forget_marks() { tip_ = current_; }

@@ -13,8 +13,6 @@
 #include <vector>
 
 #include "hw/core/cause/causes.h"
-#include "hw/memory/remote/remote_memory.h"
-#include "hw/nic/host_link.h"
 
 namespace weft::platforms {
 namespace {
@@ -30,19 +28,64 @@ ordered_json with_room(std::size_t members, ordered_json object = ordered_json::
   return object;
 }
 
+/// Of several the upper one, where they are an even number.
+template <typename Value>
+Value median(std::vector<Value>& values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+/// Which of several jobs on a machine something is for; a job by its name, empty: none that is known.
+class Jobs {
+ public:
+  explicit Jobs(Machine& machine) {
+    for (const firmware::Rank* rank : machine.ranks()) {
+      const std::string& owner = rank->processor->owner();
+      owners_.push_back(owner);
+      if (!owner.empty()) names_.insert(owner);
+      accelerators_[Dispatcher::place_of(machine.accelerator(rank->place))] = rank->place;
+    }
+  }
+  [[nodiscard]] bool are_several() const { return names_.size() > 1; }
+  [[nodiscard]] std::size_t size() const { return owners_.size(); }
+  /// Of the accelerator there.
+  [[nodiscard]] std::string at(std::size_t place) const { return place < owners_.size() ? owners_[place] : ""; }
+  /// Of a piece of the path.
+  [[nodiscard]] std::string of(const Why& why, const Causes::Context& about) const {
+    if (const auto found = accelerators_.find(why.place); about.is_kernel && found != accelerators_.end())
+      return owners_[static_cast<std::size_t>(found->second)];
+    // Threads are called after their owner.
+    const auto named = std::find_if(names_.begin(), names_.end(),
+                                    [&about](const std::string& name) { return about.name.starts_with(name + ": "); });
+    return named == names_.end() ? "" : *named;
+  }
+
+ private:
+  std::vector<std::string> owners_;  ///< by accelerator
+  std::set<std::string> names_;
+  std::map<Causes::Place, int> accelerators_;
+};
+
 class Names {
  public:
   Names(Machine& machine, const WhySpan& span)
-      : causes_(*machine.causes()), links_(links_by_place(machine, span.until - span.from, span.since)) {
-    for (const auto& [place, link] : links_)
+      : causes_(*machine.causes()),
+        jobs_(machine),
+        links_(links_by_place(machine, span.until - span.from, span.since)) {
+    std::map<std::pair<std::string, std::string>, std::vector<Rate>> rates;
+    for (const auto& [place, link] : links_) {
       alike_[{link.network, link.joins}].emplace_back(link.utilisation, link.name);
+      rates[{link.network, link.joins}].push_back(link.transmitter->rate());
+    }
     for (auto& [joined, links] : alike_) std::sort(links.begin(), links.end());
+    for (auto& [joined, all] : rates) rates_[joined] = median(all);
   }
 
   [[nodiscard]] ordered_json piece(const Why& why, Time time) {
     named_.insert(why.place);
     const Causes::Context& about = causes_.context_of(why.context);
-    constexpr std::size_t kMembers = 9;  // with `times` and `step` of the path's
+    constexpr std::size_t kMembers = 10;  // with `times` and `step` of the path's
     ordered_json piece = with_room(kMembers);
     piece["of"] = about.is_kernel ? "kernel" : "thread";
     piece["about"] = about.name.empty() ? "the start" : about.name;
@@ -51,8 +94,11 @@ class Names {
     piece["on_link"] = Causes::is_link(why.place);
     piece["network"] = network(why.place);
     piece["ps"] = time.count();
+    if (std::string job = jobs_.are_several() ? jobs_.of(why, about) : ""; !job.empty()) piece["job"] = std::move(job);
     return piece;
   }
+  [[nodiscard]] const Jobs& jobs() const { return jobs_; }
+  [[nodiscard]] std::string job_of(const Why& why) const { return jobs_.of(why, causes_.context_of(why.context)); }
   [[nodiscard]] std::string place(Causes::Place place) const {
     const auto found = links_.find(place);
     return found == links_.end() ? causes_.place_name(place) : found->second.name;
@@ -79,21 +125,20 @@ class Names {
                          {"faults", link.faults},
                          {"propagation", to_text(link.transmitter->propagation())},
                          {"buffer", to_text(Bytes(static_cast<std::uint64_t>(link.transmitter->buffer())))},
-                         {"fills", fills(*link.transmitter)},
+                         {"fills", link.fills},
                          {"utilisation", link.utilisation},
-                         {"alike", compared(link)}};
+                         {"alike", compared(link)},
+                         {"carried", carried(place, link)}};
     }
     return json;
   }
 
-  /// Of a network's links the most that one was busy, and that one of an end's would be that sends as much at its full
-  /// rate, as shares.
-  [[nodiscard]] std::pair<double, double> most_used(const std::string& network) const {
-    std::pair<double, double> most;
+  [[nodiscard]] MostUsedLinks most_used(const std::string& network) const {
+    MostUsedLinks most;
     for (const auto& [place, link] : links_) {
       if (link.network != network) continue;
-      most.first = std::max(most.first, link.utilisation);
-      if (link.joins == "from ends") most.second = std::max(most.second, link.utilisation * link.had);
+      most.busy = std::max(most.busy, link.utilisation);
+      if (link.joins == "from ends") most.sent = std::max(most.sent, link.utilisation * link.had);
     }
     return most;
   }
@@ -116,19 +161,47 @@ class Names {
   }
 
  private:
-  /// The share of its rate that the buffer behind a link lets through over its flight, at most.
-  static double fills(const fabric::Transmitter& link) {
-    const Time full = transfer_time(Bytes(static_cast<std::uint64_t>(link.buffer())), link.rate());
-    return std::min(1.0, static_cast<double>(full.count()) / static_cast<double>(2 * link.propagation().count()));
+  /// Whose bytes have passed a link: of which jobs, where there are several, and of which flows, the most first, each
+  /// with its share.
+  [[nodiscard]] ordered_json carried(Causes::Place place, const NamedLink& link) const {
+    std::vector<Carried::Flow> flows = causes_.carried(place).flows();
+    std::stable_sort(flows.begin(), flows.end(), [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
+    const std::string end = link.network == "fabric" ? "nic" : "port";
+    const auto of = [&link](std::uint32_t which) { return static_cast<std::size_t>(link.first_place) + which; };
+    const auto name_of_end = [&](std::uint32_t which) {
+      return of(which) < jobs_.size() ? end + std::to_string(of(which)) : std::string("others");
+    };
+    std::int64_t all = 0;
+    std::map<std::string, std::int64_t> by_job;
+    for (const Carried::Flow& flow : flows) {
+      all += flow.bytes;
+      by_job[jobs_.at(of(flow.from))] += flow.bytes;
+    }
+    const auto share = [all](std::int64_t bytes) { return static_cast<double>(bytes) / static_cast<double>(all); };
+    ordered_json json = {{"bytes", all}, {"flow_count", flows.size()}, {"flows", ordered_json::array()}};
+    for (std::size_t i = 0; i < std::min(flows.size(), kMostPieces); ++i) {
+      json["flows"].push_back(
+          {{"from", name_of_end(flows[i].from)}, {"to", name_of_end(flows[i].to)}, {"share", share(flows[i].bytes)}});
+    }
+    if (!jobs_.are_several()) return json;
+    std::vector<std::pair<std::string, std::int64_t>> jobs(by_job.begin(), by_job.end());
+    std::stable_sort(jobs.begin(), jobs.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+    json["jobs"] = ordered_json::array();
+    for (const auto& [job, bytes] : jobs) {
+      json["jobs"].push_back({{"job", job.empty() ? "others" : job}, {"share", share(bytes)}});
+    }
+    return json;
   }
 
   using Alike = std::vector<std::pair<double, std::string>>;  ///< utilisations, the least first, with links' names
 
-  /// With those that join what it joins, itself included. `as_busy` has others that are at least half as busy, where
-  /// most are not.
+  /// With those that join what it joins, itself included. `busy` is how many others are at least half as busy,
+  /// `as_busy` has their names where most are not so; `rate` is the median of their rates.
   [[nodiscard]] ordered_json compared(const NamedLink& link) const {
     const Alike& alike = alike_.at({link.network, link.joins});
     const auto busy = std::lower_bound(alike.begin(), alike.end(), std::pair(link.utilisation / 2, std::string()));
+    const std::size_t half = alike.size() / 2;
+    const double above = alike[half].first;
     ordered_json as_busy = ordered_json::array();
     if (alike.end() - busy <= busy - alike.begin()) {
       for (auto it = busy; it != alike.end(); ++it) {
@@ -137,14 +210,18 @@ class Names {
     }
     return {{"links", alike.size()},
             {"least", alike.front().first},
-            {"median", alike[alike.size() / 2].first},
+            {"median", alike.size() % 2 == 1 ? above : (alike[half - 1].first + above) / 2},
             {"most", alike.back().first},
+            {"busy", alike.end() - busy - (busy == alike.end() ? 0 : 1)},
+            {"rate", to_text(rates_.at({link.network, link.joins}))},
             {"as_busy", as_busy}};
   }
 
   const Causes& causes_;
+  Jobs jobs_;
   std::map<Causes::Place, NamedLink> links_;
   std::map<std::pair<std::string, std::string>, Alike> alike_;  ///< by network and `joins`
+  std::map<std::pair<std::string, std::string>, Rate> rates_;   ///< the same, the median
   std::set<Causes::Place> named_;
 };
 
@@ -180,103 +257,34 @@ Time total(const CauseSums& sums) {
   return time;
 }
 
-/// How long those on the path have computed, and the median of all: whether the path is on one because it is slower.
-ordered_json computed(Machine& machine, const WhySpan& span, const std::set<Causes::Place>& places) {
+/// How long those on the path have done something, and the median of all: whether the path is on one because it is
+/// slower, or has more to do. `places` are all, `times` what each has spent, `at` those on the path. Of several jobs,
+/// each has a median of its own as well.
+ordered_json beside_median(const Names& names, const std::vector<Causes::Place>& places, const std::vector<Time>& times,
+                           const std::set<Causes::Place>& at) {
+  if (times.empty()) return ordered_json::object();
   std::vector<std::int64_t> all;
+  std::map<std::string, std::vector<std::int64_t>> by_job;
   ordered_json on_path = ordered_json::object();
-  for (const AcceleratorUse& use : used_so_far(machine, machine.end())) {
-    const std::size_t i = all.size();
-    all.push_back((use.busy - (span.used.empty() ? Time() : span.used[i].busy)).count());
-    const Causes::Place place = Dispatcher::place_of(machine.accelerator(static_cast<int>(i)));
-    if (places.contains(place)) on_path[machine.causes()->place_name(place)] = all.back();
+  ordered_json job_of = ordered_json::object();
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    all.push_back(times[i].count());
+    by_job[names.jobs().at(i)].push_back(all.back());
+    if (!at.contains(places[i])) continue;
+    on_path[names.place(places[i])] = all.back();
+    job_of[names.place(places[i])] = names.jobs().at(i);
   }
-  if (all.empty()) return ordered_json::object();
-  const auto middle = all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2);
-  std::nth_element(all.begin(), middle, all.end());
-  return {{"median_ps", *middle}, {"on_path", on_path}};
-}
-
-/// What bytes pass one behind the other on their way between ends of a network, with what each stage sustains, in bytes
-/// per second: who widens one has the next in its way.
-struct Stages {
-  double link = 0;
-  double interface = 0;
-};
-Stages stages_of(const fabric::FabricConfig& network, const nic::NicConfig& nic) {
-  const Time passage = nic::HostLink::passage(nic.host_link(), network.segment);
-  return {static_cast<double>(network.payload_rate().count()) / 8,
-          static_cast<double>(network.segment.count()) / (static_cast<double>(passage.count()) * 1e-12)};
-}
-ordered_json stages(Machine& machine) {
-  const MachineConfig& config = machine.config();
-  const Stages fabric = stages_of(config.fabric, config.nic);
-  ordered_json json = {{"fabric", {{"link", fabric.link}, {"nic", fabric.interface}}}};
-  if (machine.node_count() == 0) return json;
-  const Stages node = stages_of(config.scale_up.fabric, config.scale_up.port);
-  json["scale_up"] = {{"scale-up-link", node.link}, {"port", node.interface}};
+  ordered_json json = {{"median_ps", median(all)}, {"of", all.size()}, {"on_path", on_path}};
+  if (!names.jobs().are_several()) return json;
+  json["job_of"] = job_of;
+  for (auto& [job, its] : by_job) json["jobs"][job] = {{"median_ps", median(its)}, {"of", its.size()}};
   return json;
 }
 
-/// Of a cap of power, what an array draws all the time; 0: there is no cap, or not so much below it.
-double idle_share(const accelerator::PowerConfig& power) {
-  if (power.cap <= power.idle) return 0;
-  return static_cast<double>(power.idle.count()) / static_cast<double>(power.cap.count());
-}
-
-/// The most that one of them has grown by.
-Time most_grown(const std::vector<Time>& before, const std::vector<Time>& now) {
-  Time most;
-  for (std::size_t i = 0; i < now.size(); ++i) most = std::max(most, now[i] - (i < before.size() ? before[i] : Time()));
-  return most;
-}
-
-/// Of memories beyond the accelerators' own, and of what is between.
-Time busiest_of(const memory::RemoteMemory& remote, int accelerators) {
-  using memory::RemoteMemory;
-  Time most;
-  for (std::size_t m = 0; m < remote.memories(); ++m) most = std::max(most, remote.memory(m).busy);
-  if (!remote.has_links()) return most;
-  for (const auto direction : {RemoteMemory::kLoad, RemoteMemory::kStore}) {
-    for (int s = 0; s < remote.config().hierarchy.switches; ++s) {
-      for (int n = 0; n < remote.nodes(); ++n) most = std::max(most, remote.link(direction, s, n).busy);
-    }
-    for (int i = 0; i < accelerators; ++i)
-      most = std::max(most, remote.port(direction, static_cast<std::size_t>(i)).busy);
-  }
-  return most;
-}
-
-/// The longest that one of each resource was in use, on the path or beside it.
-ordered_json longest_used(Machine& machine, const WhySpan& span, const Names& names) {
-  AcceleratorUse most;
-  Time copying;
-  Time firmware;
-  const std::vector<AcceleratorUse> all = used_so_far(machine, machine.end());
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const AcceleratorUse before = span.used.empty() ? AcceleratorUse() : span.used[i];
-    most.memory = std::max(most.memory, all[i].memory - before.memory);
-    most.launches = std::max(most.launches, all[i].launches - before.launches);
-    copying = std::max(copying, most_grown(before.copying, all[i].copying));
-    firmware = std::max(firmware, most_grown(before.firmware, all[i].firmware));
-  }
-  const Time whole = span.until - span.from;
-  ordered_json json = {{"hbm", most.memory.count()},
-                       {"launch", most.launches.count()},
-                       {"copy", copying.count()},
-                       {"firmware", std::min(firmware, whole).count()}};
-  if (const auto* remote = dynamic_cast<const memory::RemoteMemory*>(machine.remote_memory());
-      remote != nullptr && span.from == Time()) {
-    json["remote-memory"] = std::min(busiest_of(*remote, machine.size()), whole).count();
-  }
-  const auto add = [&](const char* network, const char* link, const char* interface, const Stages& stages) {
-    const auto& [busy, bytes] = names.most_used(network);
-    json[link] = std::llround(busy * static_cast<double>(whole.count()));
-    json[interface] = std::llround(bytes * static_cast<double>(whole.count()) * stages.link / stages.interface);
-  };
-  add("fabric", "link", "nic", stages_of(machine.config().fabric, machine.config().nic));
-  if (machine.node_count() == 0) return json;
-  add("scale_up", "scale-up-link", "port", stages_of(machine.config().scale_up.fabric, machine.config().scale_up.port));
-  return json;
+/// Of a run, less what was before.
+std::vector<Time> since(std::vector<Time> times, const std::vector<Time>& before) {
+  for (std::size_t i = 0; i < before.size(); ++i) times[i] -= before[i];
+  return times;
 }
 
 ordered_json waits(Machine& machine, Names& names) {
@@ -287,10 +295,12 @@ ordered_json waits(Machine& machine, Names& names) {
   return list;
 }
 
-ordered_json collectives(Machine& machine, Names& names) {
+/// Of groups that do several at a time, or of all others.
+ordered_json collectives(Machine& machine, Names& names, bool overlapping) {
   ordered_json list = ordered_json::array();
-  for (const auto& [key, all] : machine.causes()->tables().collectives) {
-    if (all.calls == 0) continue;
+  const CauseTables& tables = machine.causes()->tables();
+  for (const auto& [key, all] : tables.collectives) {
+    if (all.calls == 0 || tables.overlapping.contains(key.group) != overlapping) continue;
     ordered_json last = ordered_json::array();
     std::vector<std::pair<int, std::pair<std::int64_t, Time>>> ranks(all.last.begin(), all.last.end());
     std::stable_sort(ranks.begin(), ranks.end(),
@@ -316,32 +326,17 @@ ordered_json collectives(Machine& machine, Names& names) {
   return list;
 }
 
+/// Of several jobs, to whose end the path leads, and what of it is whose.
+ordered_json jobs_on_path(const Names& names, const std::map<std::string, std::int64_t>& by_job,
+                          const Causes::Step& last) {
+  std::vector<std::pair<std::string, std::int64_t>> sorted(by_job.begin(), by_job.end());
+  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  ordered_json shares = ordered_json::array();
+  for (const auto& [job, ps] : sorted) shares.push_back({{"job", job.empty() ? "none" : job}, {"ps", ps}});
+  return {{"ends_with", names.job_of({last.context, last.kind, last.place})}, {"shares", shares}};
+}
+
 }  // namespace
-
-AcceleratorUse use_of(const MachineConfig& config, const accelerator::Accelerator::Counters& counters,
-                      const std::vector<memory::Memory::Traffic>& memory, Time busy) {
-  AcceleratorUse use;
-  use.busy = busy;
-  for (const memory::Memory::Traffic& traffic : memory) use.memory += traffic.busy;
-  use.launches = config.accelerator.array.compute.launch * counters.kernels;
-  use.copying = counters.copying;
-  return use;
-}
-
-std::vector<AcceleratorUse> used_so_far(Machine& machine, Time now) {
-  std::vector<AcceleratorUse> used;
-  for (int i = 0; i < machine.config().accelerators; ++i) {
-    std::vector<memory::Memory::Traffic> traffic;
-    for (std::size_t m = 0; m < machine.memory(i).masters(); ++m) traffic.push_back(machine.memory(i).traffic(m));
-    accelerator::Accelerator& its = machine.accelerator(i);
-    used.push_back(use_of(machine.config(), its.counters(), traffic, its.busy(now)));
-    const firmware::Processor& processor = *machine.rank(i).processor;
-    const int threads = std::max(1, processor.config().threads);
-    for (int core = 0; core < processor.config().cores; ++core)
-      used.back().firmware.push_back(Time(processor.busy(static_cast<std::size_t>(core)).count() / threads));
-  }
-  return used;
-}
 
 ordered_json why_summary(Machine& machine, const WhySpan& span, ordered_json head) {
   const Causes& causes = *machine.causes();
@@ -373,35 +368,54 @@ ordered_json why_summary(Machine& machine, const WhySpan& span, ordered_json hea
   Names names(machine, span);
   ordered_json pieces = ordered_json::array();
   std::set<Causes::Place> places;
+  std::map<std::string, std::int64_t> by_job;
   for (const auto& [key, sum] : sorted) {
     const auto& [step, why] = key;
     places.insert(why.place);
     ordered_json piece = names.piece(why, Time(sum.ps));
     piece["times"] = sum.times;
+    if (names.jobs().are_several()) by_job[piece.value("job", std::string())] += sum.ps;
     if (span.steps.size() > 1) piece["step"] = step + 1;
     pieces.push_back(std::move(piece));
   }
   ordered_json ends = ordered_json::array();
   for (const Time end : span.steps) ends.push_back(end.count());
+  std::vector<Causes::Place> accelerators;
+  std::vector<Causes::Place> hosts;
+  for (int i = 0; i < machine.size(); ++i) {
+    accelerators.push_back(Dispatcher::place_of(machine.accelerator(i)));
+    hosts.push_back(Dispatcher::place_of(*machine.rank(i).processor));
+  }
+  const HostTimes times = hosts_so_far(machine);
   ordered_json waited = waits(machine, names);
-  ordered_json spent = collectives(machine, names);
-  constexpr std::size_t kMembers = 19;
+  ordered_json spent = collectives(machine, names, false);
+  ordered_json overlapping = collectives(machine, names, true);
+  constexpr std::size_t kMembers = 23;
   ordered_json why = with_room(kMembers, std::move(head));
   why["from_ps"] = span.from.count();
   why["until_ps"] = at;
   why["training_steps_ps"] = std::move(ends);
   why["steps"] = path.size();
   why["pieces"] = std::move(pieces);
+  if (!by_job.empty()) why["jobs"] = jobs_on_path(names, by_job, path.back());
   why["links"] = names.links();
   why["lossy"] = names.lossy();
-  why["computed"] = computed(machine, span, places);
-  why["used_ps"] = longest_used(machine, span, names);
+  std::vector<Time> computed;
+  const std::vector<AcceleratorUse> used = used_so_far(machine, machine.end());
+  for (std::size_t i = 0; i < used.size(); ++i)
+    computed.push_back(used[i].busy - (span.used.empty() ? Time() : span.used[i].busy));
+  why["computed"] = beside_median(names, accelerators, computed, places);
+  why["hosts"] = {{"firmware", beside_median(names, hosts, since(times.ran, span.hosts.ran), places)},
+                  {"software", beside_median(names, hosts, since(times.slept, span.hosts.slept), places)}};
+  why["used_ps"] = longest_used(machine, {span.from, span.until, span.used, used}, names.most_used("fabric"),
+                                names.most_used("scale_up"));
   why["stages"] = stages(machine);
   why["power_cap"] = machine.config().accelerator.array.compute.power.cap > Power();
   why["lowest_voltage"] = machine.config().accelerator.array.compute.power.lowest_voltage;
   why["idle_share"] = idle_share(machine.config().accelerator.array.compute.power);
   why["waits"] = std::move(waited);
   why["collectives"] = std::move(spent);
+  why["overlapping"] = std::move(overlapping);
   return why;
 }
 

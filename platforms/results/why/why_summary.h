@@ -6,22 +6,9 @@
 
 #include "platforms/machine/machine.h"
 #include "platforms/results/link_summary.h"
+#include "platforms/results/why/used.h"
 
 namespace weft::platforms {
-
-/// What an accelerator has used so far.
-struct AcceleratorUse {
-  Time busy;    ///< its array has had a kernel
-  Time memory;  ///< its memory alone takes for what all have moved there
-  Time launches;
-  std::vector<Time> copying;   ///< each copy engine has copied
-  std::vector<Time> firmware;  ///< each core has run threads
-};
-/// All but what its firmware has.
-[[nodiscard]] AcceleratorUse use_of(const MachineConfig& config, const accelerator::Accelerator::Counters& counters,
-                                    const std::vector<memory::Memory::Traffic>& memory, Time busy);
-/// Of each.
-[[nodiscard]] std::vector<AcceleratorUse> used_so_far(Machine& machine, Time now);
 
 /// What of a run the critical path is told of.
 struct WhySpan {
@@ -30,6 +17,7 @@ struct WhySpan {
   std::vector<Time> steps;              ///< ends of training steps; none where there are none
   const LinkBaseline* since = nullptr;  ///< what links had carried before
   std::vector<AcceleratorUse> used;     ///< and accelerators had used; none: nothing
+  HostTimes hosts;                      ///< and each host run; none: not at all
 };
 
 /// The critical path of a run, which the machine has kept, from a time on to another, in pieces: what each is about,

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -14,47 +13,91 @@
 #include <vector>
 
 #include "platforms/results/format.h"
+#include "platforms/results/why/path_parts.h"
 #include "platforms/results/why/resources.h"
+#include "platforms/results/why/why_sentences.h"
 
 namespace weft::platforms {
 namespace {
 
 using nlohmann::ordered_json;
 
-/// A sum over pieces that have something in common, and over parts of it.
-struct Branch {
-  std::int64_t ps = 0;
-  std::map<std::string, Branch> parts;
-
-  Branch& add(const std::string& name, std::int64_t more) {
-    Branch& part = parts[name];
-    part.ps += more;
-    return part;
-  }
-  [[nodiscard]] std::vector<std::pair<std::string, const Branch*>> worst_first() const {
-    std::vector<std::pair<std::string, const Branch*>> all;
-    for (const auto& [name, part] : parts) all.emplace_back(name, &part);
-    std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.second->ps > b.second->ps; });
-    return all;
-  }
-};
-
-/// Below this nothing has a line of its own.
-constexpr double kLeastShare = 0.002;
-constexpr std::size_t kMostParts = 8;
+/// A screen has so many lines, with advice_text() behind a blank one, and columns.
+constexpr std::size_t kLines = 60;
+constexpr std::size_t kAdvice = 7;
+constexpr std::size_t kWidth = 120;
+constexpr std::size_t kNames = 46;  ///< columns of what a line is about
 constexpr std::size_t kMostPlaces = 3;
-constexpr std::size_t kNameWidth = 46;
+
+/// How many rows tables have.
+struct Rows {
+  std::size_t parts;   ///< of a branch of the tree
+  std::size_t levels;  ///< of the tree
+  std::size_t links;
+  std::size_t collectives;
+  bool together = true;  ///< resources with next to nothing have one line
+};
+constexpr Rows kAllRows = {8, 3, 8, SIZE_MAX, false};
+/// Of a screen: the first that fit.
+constexpr std::array<Rows, 8> kFewer = {{{8, 2, 8, 4, false},
+                                         {8, 2, 8, 4},
+                                         {6, 2, 6, 4},
+                                         {4, 2, 5, 4},
+                                         {3, 2, 4, 3},
+                                         {5, 1, 4, 3},
+                                         {3, 1, 3, 2},
+                                         {2, 1, 2, 1}}};
+
+std::size_t lines_of(const std::string& text) {
+  return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
+/// The name with at most so many letters: its beginning and its end.
+std::string cut(const std::string& name, std::size_t most) {
+  if (name.size() <= most) return name;
+  const std::size_t end = (most - 2) / 2;
+  return name.substr(0, most - 2 - end) + ".." + name.substr(name.size() - end);
+}
+
+/// A list with as many of its items as fit, or the beginning of the first one and its share: "copies and su.. 73 %".
+std::string cut_list(const std::string& list, std::size_t most) {
+  if (list.size() <= most) return list;
+  std::size_t at = most + 1;
+  while (at > 0 && list[at - 1] != ',' && list[at - 1] != ';') --at;
+  if (at > 1) return list.substr(0, at - 1);
+  const std::string first = list.substr(0, list.find_first_of(",;"));
+  const std::size_t share = first.ends_with(" %") ? first.rfind(' ', first.size() - 3) : first.size();
+  const std::string tail = ".." + first.substr(share);
+  return first.substr(0, most - std::min(most, tail.size())) + tail;
+}
+
+/// As in_columns(), within the width of a screen unless `all` is to be seen.
+std::string fitted(std::vector<std::vector<std::string>> lines, std::size_t texts, bool all) {
+  if (all) return in_columns(lines, texts);
+  const std::size_t last = lines.front().size() - 1;
+  std::size_t before = 0;
+  for (std::size_t column = 0; column < last; ++column) {
+    std::size_t widest = 0;
+    for (std::vector<std::string>& line : lines) {
+      if (column == 0) line[0] = cut(line[0], kNames);
+      if (column < line.size()) widest = std::max(widest, line[column].size());
+    }
+    before += widest + 2;
+  }
+  for (std::vector<std::string>& line : lines) {
+    if (line.size() > last) line[last] = cut_list(line[last], kWidth - std::min(before, kWidth - 10));
+  }
+  return in_columns(lines, texts);
+}
 
 class Tree {
  public:
-  explicit Tree(std::int64_t whole) : whole_(whole) {}
+  Tree(const PathParts& path, std::size_t most, bool all) : path_(path), most_(most), all_(all) {}
 
-  [[nodiscard]] double share(std::int64_t ps) const {
-    return whole_ == 0 ? 0 : static_cast<double>(ps) / static_cast<double>(whole_);
-  }
   void line(std::size_t depth, const std::string& name, std::int64_t ps) {
-    text_ += fmt::format("{:{}}{:<{}} {:>10} {:>6.1f} %\n", "", 2 * depth, name, kNameWidth - 2 * depth,
-                         short_time(Time(ps)), 100 * share(ps));
+    const std::size_t width = kNames - 2 * depth;
+    text_ += fmt::format("{:{}}{:<{}} {:>10} {:>8}\n", "", 2 * depth, all_ ? name : cut(name, width), width,
+                         short_time(Time(ps)), path_.percent(ps));
   }
   /// The parts of a branch, and theirs, down to `levels`.
   void parts(const Branch& branch, std::size_t depth, std::size_t levels) {
@@ -63,7 +106,7 @@ class Tree {
     std::int64_t rest = 0;
     std::size_t others = 0;
     for (const auto& [name, part] : branch.worst_first()) {
-      if (share(part->ps) < kLeastShare || shown == (depth > 2 ? kMostPlaces : kMostParts)) {
+      if (path_.share(part->ps) < PathParts::kLeastShare || shown == (depth > 2 ? kMostPlaces : most_)) {
         rest += part->ps;
         ++others;
         continue;
@@ -72,25 +115,17 @@ class Tree {
       line(depth, name, part->ps);
       parts(*part, depth + 1, levels - 1);
     }
-    if (shown > 0 && share(rest) >= kLeastShare) line(depth, fmt::format("{} others", others), rest);
+    if (shown > 0 && path_.share(rest) >= PathParts::kLeastShare)
+      line(depth, others == 1 ? "1 other" : fmt::format("{} others", others), rest);
   }
-  [[nodiscard]] std::string percent(std::int64_t ps) const { return fmt::format("{:.1f} %", 100 * share(ps)); }
   [[nodiscard]] const std::string& text() const { return text_; }
 
  private:
-  std::int64_t whole_;
+  const PathParts& path_;
+  std::size_t most_;
+  bool all_;
   std::string text_;
 };
-
-/// "68.8 % computing, 26.5 % waiting for HBM".
-std::string shares(const Branch& branch, const Tree& tree) {
-  std::string text;
-  for (const auto& [name, part] : branch.worst_first()) {
-    if (tree.share(part->ps) < kLeastShare) break;
-    text += (text.empty() ? "" : ", ") + tree.percent(part->ps) + " " + name;
-  }
-  return text;
-}
 
 /// What kind of machine it is, as far as `values` say.
 std::string machine_text(const ordered_json& values) {
@@ -111,104 +146,82 @@ std::string machine_text(const ordered_json& values) {
   return line.empty() ? "" : line + "\n\n";
 }
 
-/// Every resource that the path has, in the order of all tables of this kind.
-std::string resources_text(const ordered_json& why, const ordered_json& values, std::int64_t whole) {
+/// Every resource that the path has, in the order of all tables of this kind, or those with next to nothing together.
+std::string resources_text(const ordered_json& why, const ordered_json& values, const PathParts& path, bool together,
+                           bool all) {
+  constexpr double kNothing = 0.0005;
   struct Sum {
     std::int64_t ps = 0;
     std::int64_t times = 0;
+
+    void add(std::int64_t more_ps, std::int64_t more_times) {
+      ps += more_ps;
+      times += more_times;
+    }
   };
   std::map<const Resource*, Sum> sums;
   for (const ordered_json& piece : why["pieces"]) {
-    Sum& sum = sums[&resource_of(piece)];
-    sum.ps += piece["ps"].get<std::int64_t>();
-    sum.times += piece.value("times", std::int64_t{0});
+    sums[&resource_of(piece)].add(piece["ps"].get<std::int64_t>(), piece.value("times", std::int64_t{0}));
   }
   std::vector<std::vector<std::string>> lines = {{"what the path goes to", "time", "share", "pieces", "what sets it"}};
+  const auto add = [&](const std::string& words, const Sum& sum, const std::string& settings) {
+    lines.push_back(
+        {"  " + words, short_time(Time(sum.ps)), path.percent(sum.ps), std::to_string(sum.times), settings});
+  };
+  const auto is_nothing = [&](const Sum& sum) { return path.share(sum.ps) < kNothing; };
+  const auto others =
+      std::count_if(sums.begin(), sums.end(), [&](const auto& each) { return is_nothing(each.second); });
+  Sum rest;
   for (const Resource& resource : resources()) {
     const auto found = sums.find(&resource);
     if (found == sums.end() || found->second.ps == 0) continue;
-    lines.push_back(
-        {"  " + std::string(resource.words), short_time(Time(found->second.ps)),
-         fmt::format("{:.1f} %", 100.0 * static_cast<double>(found->second.ps) / static_cast<double>(whole)),
-         std::to_string(found->second.times), settings_text(values, resource)});
+    if (together && others > 1 && is_nothing(found->second)) {
+      rest.add(found->second.ps, found->second.times);
+    } else {
+      add(std::string(resource.words), found->second, settings_text(values, resource));
+    }
   }
-  return in_columns(lines, 4);
+  if (rest.ps > 0) add(fmt::format("{} others", others), rest, "");
+  return fitted(lines, 4, all);
 }
 
-/// "10 % of 400Gbps": a link with a fault.
-std::string rate_text(const ordered_json& link) {
-  const std::string rate = link["rate"];
-  const double had = link.value("had", 1.0);
-  return had > 0.999 ? rate : fmt::format("{:.3g} % of {}", 100 * had, rate);
-}
-
-/// "The fault end5-plane3": of a link that had less than its rate.
-std::string faults_text(const ordered_json& link) {
-  const auto names = link.value("faults", std::vector<std::string>());
-  if (names.empty()) return "A fault";
-  return (names.size() == 1 ? "The fault " : "The faults ") + few(names);
-}
-
-/// How busy the link is that is first, beside those that join what it joins: whether it is one link, or all of them.
-std::string compared_text(const ordered_json& link) {
-  const ordered_json& alike = link["alike"];
-  const auto percent = [](const ordered_json& share) { return fmt::format("{:.0f} %", 100 * share.get<double>()); };
-  const std::string its = percent(link["utilisation"]);
-  const int others = alike["links"].get<int>() - 1;
-  if (others == 0) return fmt::format(" It is busy {}.", its);
-  if (link["utilisation"].get<double>() < 2 * alike["median"].get<double>()) {
-    return fmt::format(
-        " It is busy {}; the median of the {} that join the same is {}, so that it is not this one alone.", its,
-        others + 1, percent(alike["median"]));
-  }
-  constexpr std::size_t kMostNames = 4;
-  const ordered_json as_busy = alike.value("as_busy", ordered_json::array());
-  std::string names;
-  for (std::size_t i = 0; i < std::min(as_busy.size(), kMostNames); ++i) {
-    names += (i == 0 ? "" : ", ") + as_busy[i].get<std::string>();
-  }
-  if (as_busy.size() > kMostNames) names += ", ...";
-  return fmt::format(" It is busy {}, {} of the {} others that join the same {} so{}; their median is {}.", its,
-                     as_busy.empty() ? "none" : std::to_string(as_busy.size()), others,
-                     as_busy.size() < 2 ? "is" : "are", names.empty() ? "" : " (" + names + ")",
-                     percent(alike["median"]));
-}
-
-/// Which links lost the packets that timers wait for.
-std::string lossy_text(const ordered_json& why, const Branch& of_others, const Tree& tree) {
-  const auto timers = of_others.parts.find(std::string(resource_called("timeout").words));
-  const ordered_json& lossy = member_of(why, "lossy");
-  if (timers == of_others.parts.end() || tree.share(timers->second.ps) < kLeastShare || lossy.empty()) return "";
-  constexpr std::size_t kMostNames = 3;
+/// "a 80 %, b 20 %": whose bytes a link has carried, of jobs, or of flows.
+std::string carried_by(const ordered_json& link) {
+  const ordered_json& carried = member_of(link, "carried");
   std::string text;
-  for (std::size_t i = 0; i < std::min(lossy.size(), kMostNames); ++i) {
-    const ordered_json& link = lossy[i];
-    text += fmt::format("{}{} of {} on {} ({:.2g} %)", i == 0 ? "" : ", ", link["lost"].get<std::int64_t>(),
-                        link["packets"].get<std::int64_t>(), link["link"].get<std::string>(),
-                        100 * link["lost"].get<double>() / link["packets"].get<double>());
+  const auto add = [&text](const std::string& name, const ordered_json& of) {
+    if (of["share"].get<double>() < 0.005) return;
+    text += fmt::format("{}{} {:.0f} %", text.empty() ? "" : ", ", name, 100 * of["share"].get<double>());
+  };
+  for (const ordered_json& job : member_of(carried, "jobs")) add(job["job"], job);
+  if (!text.empty()) return text;
+  for (const ordered_json& flow : member_of(carried, "flows")) {
+    add(flow["from"].get<std::string>() + " to " + flow["to"].get<std::string>(), flow);
   }
-  return fmt::format(" Packets were lost: {}; {}.", text,
-                     lossy.size() > kMostNames ? "other links lost fewer" : "no other link lost any");
+  return text;
 }
 
-std::string links_text(const ordered_json& why, const Branch& links, const Tree& tree) {
+std::string links_text(const ordered_json& why, const PathParts& path, std::size_t most, bool all) {
   std::vector<std::vector<std::string>> lines = {
-      {"links that the path crosses", "time", "share", "mostly", "busy", "alike", "rate", "flight", "buffer"}};
-  for (const auto& [name, link] : links.worst_first()) {
-    if (lines.size() > kMostParts || tree.share(link->ps) < kLeastShare) break;
-    std::vector<std::string> line = {"  " + name, short_time(Time(link->ps)), tree.percent(link->ps),
+      {"links that the path crosses", "time", "share", "mostly", "busy", "alike", "rate"}};
+  if (all) lines.front().insert(lines.front().end(), {"flight", "buffer"});
+  lines.front().emplace_back("whose bytes");
+  for (const auto& [name, link] : path.links.worst_first()) {
+    if (lines.size() > most || path.share(link->ps) < PathParts::kLeastShare) break;
+    std::vector<std::string> line = {"  " + name, short_time(Time(link->ps)), path.percent(link->ps),
                                      link->worst_first().front().first};
-    if (const ordered_json& all = member_of(why, "links"); all.contains(name)) {
-      const ordered_json& its = all[name];
+    if (const ordered_json& known = member_of(why, "links"); known.contains(name)) {
+      const ordered_json& its = known[name];
       line.push_back(fmt::format("{:.0f} %", 100 * its["utilisation"].get<double>()));
       line.push_back(
           fmt::format("{:.0f} % of {}", 100 * its["alike"]["median"].get<double>(), its["alike"]["links"].get<int>()));
       line.push_back(rate_text(its));
-      for (const char* key : {"propagation", "buffer"}) line.push_back(its[key]);
+      if (all) line.insert(line.end(), {its["propagation"], its["buffer"]});
+      line.push_back(carried_by(its));
     }
     lines.push_back(std::move(line));
   }
-  return lines.size() == 1 ? "" : in_columns(lines);
+  return lines.size() == 1 ? "" : fitted(lines, lines.front().size() - 1, all);
 }
 
 /// "bytes on links 54 %, at nic1 out; computing 12 %": what the largest of these pieces are, by resource, each with the
@@ -233,11 +246,19 @@ std::string mostly(const ordered_json& pieces, std::int64_t whole, std::size_t m
   return text;
 }
 
-std::string collectives_text(const ordered_json& why, bool all) {
+std::string collectives_text(const ordered_json& why, std::size_t most, bool all) {
   std::vector<std::vector<std::string>> lines = {
       {"collectives, by member", "calls", "each", "GB/s", "waits for late ranks", "the rest is mostly"}};
-  for (const ordered_json& it : member_of(why, "collectives")) {
-    if (!all && lines.size() > kMostPlaces + 1) break;
+  std::vector<const ordered_json*> sorted;
+  for (const char* const key : {"collectives", "overlapping"}) {
+    for (const ordered_json& it : member_of(why, key)) sorted.push_back(&it);
+  }
+  std::stable_sort(sorted.begin(), sorted.end(), [](const ordered_json* a, const ordered_json* b) {
+    return (*a)["ps"].get<std::int64_t>() > (*b)["ps"].get<std::int64_t>();
+  });
+  for (const ordered_json* each : sorted) {
+    const ordered_json& it = *each;
+    if (lines.size() > most) break;
     const auto calls = it["calls"].get<std::int64_t>();
     const auto ps = it["ps"].get<std::int64_t>();
     if (calls == 0 || ps == 0) continue;
@@ -254,13 +275,14 @@ std::string collectives_text(const ordered_json& why, bool all) {
                                                static_cast<double>(std::max<std::int64_t>(ps - late, 1)) * 1e3),
                      waits, mostly(it["transfer"], std::max<std::int64_t>(ps - late, 1))});
   }
-  return lines.size() == 1 ? "" : in_columns(lines, 4);
+  return lines.size() == 1 ? "" : fitted(lines, 4, all);
 }
 
 std::string waits_text(const ordered_json& why, bool all) {
   std::vector<const ordered_json*> waits;
   for (const ordered_json& wait : member_of(why, "waits")) waits.push_back(&wait);
-  if (waits.empty()) return "";
+  const bool any = std::any_of(waits.begin(), waits.end(), [](const ordered_json* wait) { return (*wait)["ps"] > 0; });
+  if (!any) return "";
   std::stable_sort(waits.begin(), waits.end(), [](const ordered_json* a, const ordered_json* b) {
     return (*a)["ps"].get<std::int64_t>() < (*b)["ps"].get<std::int64_t>();
   });
@@ -277,87 +299,46 @@ std::string waits_text(const ordered_json& why, bool all) {
     if (waits.size() > 2) add("median: ", *waits[waits.size() / 2]);
     if (waits.size() > 1) add("least: ", *waits.front());
   }
-  return in_columns(lines, 2);
+  return fitted(lines, 2, all);
+}
+
+/// The tree and the tables behind it.
+std::string tables_text(const ordered_json& why, const PathParts& path, const Rows& rows, bool all) {
+  Tree tree(path, rows.parts, all);
+  std::array<std::pair<const char*, const Branch*>, 2> roots = {
+      {{"kernels", &path.kernels}, {"between kernels", &path.between}}};
+  if (roots[0].second->ps < roots[1].second->ps) std::swap(roots[0], roots[1]);
+  for (const auto& [name, branch] : roots) {
+    if (path.share(branch->ps) < PathParts::kLeastShare) continue;
+    tree.line(0, name, branch->ps);
+    tree.parts(*branch, 1, rows.levels);
+  }
+  std::string text = "\n" + tree.text();
+  for (const std::string& table :
+       {links_text(why, path, rows.links, all), collectives_text(why, rows.collectives, all), waits_text(why, all)}) {
+    if (!table.empty()) text += "\n" + table;
+  }
+  return text;
 }
 
 }  // namespace
 
 std::string why_text(const ordered_json& why, const ordered_json& all_values, WhyText how_much) {
   const ordered_json values = followed(why, all_values);
-  const std::int64_t whole = why["until_ps"].get<std::int64_t>() - why["from_ps"].get<std::int64_t>();
-  Branch root;
-  Branch of_kernels;
-  Branch of_others;
-  Branch accelerators;
-  Branch links;
-  for (const ordered_json& piece : why["pieces"]) {
-    const auto ps = piece["ps"].get<std::int64_t>();
-    const std::string words(resource_of(piece).words);
-    const bool is_kernel = piece["of"] == "kernel";
-    Branch& what = root.add(is_kernel ? "kernels" : "between kernels", ps).add(piece["about"], ps);
-    Branch& part = what.add(words, ps);
-    if (!is_kernel) part.add(piece["place"], ps);  // a kernel is on whichever rank the path is
-    (is_kernel ? of_kernels : of_others).add(words, ps);
-    if (is_kernel) accelerators.add(piece["place"], ps);
-    if (piece["on_link"] == true) links.add(piece["place"], ps).add(piece["kind"], ps);
+  const PathParts path(why);
+  const std::string sentences = wrapped(why_sentences(why, path), 0) + "\n\n";
+  if (how_much == WhyText::kBrief) return sentences + resources_text(why, values, path, false, false);
+  const std::string head = machine_text(values) + sentences;
+  const auto text = [&](const Rows& rows, bool all) {
+    return head + resources_text(why, values, path, rows.together, all) + tables_text(why, path, rows, all);
+  };
+  if (how_much == WhyText::kAll) return text(kAllRows, true);
+  std::string screen;
+  for (const Rows& rows : kFewer) {
+    screen = text(rows, false);
+    if (lines_of(screen) + kAdvice <= kLines) break;
   }
-  Tree tree(whole);
-  std::string words = fmt::format("The critical path is {} long.", short_time(Time(whole)));
-  const std::int64_t in_kernels = root.parts["kernels"].ps;
-  const std::int64_t between = root.parts["between kernels"].ps;
-  if (in_kernels > 0) {
-    words += fmt::format(" {} of it is in kernels: {}.", tree.percent(in_kernels), shares(of_kernels, tree));
-  }
-  if (tree.share(between) >= kLeastShare) {
-    const auto [topic, worst] = root.parts["between kernels"].worst_first().front();
-    words += fmt::format(" {} is between kernels: {}; the largest part of that, {}, is for {}.", tree.percent(between),
-                         shares(of_others, tree), tree.percent(worst->ps), topic);
-  }
-  if (accelerators.parts.size() > 1) {
-    const auto [slowest, its] = accelerators.worst_first().front();
-    words += fmt::format(" Of the kernels' time, {:.0f} % is on {}",
-                         100.0 * static_cast<double>(its->ps) / static_cast<double>(in_kernels), slowest);
-    if (const ordered_json& computed = member_of(why, "computed");
-        computed.contains("on_path") && computed["on_path"].contains(slowest) && computed["median_ps"] > 0) {
-      const double more = computed["on_path"][slowest].get<double>() / computed["median_ps"].get<double>() - 1;
-      words += fmt::format(", which computes {:.1f} % {} than the median of all", 100 * std::abs(more),
-                           more < 0 ? "less" : "longer");
-    }
-    words += ".";
-  }
-  if (!links.parts.empty()) {
-    const auto [busiest, its] = links.worst_first().front();
-    if (tree.share(its->ps) >= kLeastShare) {
-      words += fmt::format(" The link that holds it up most is {}, for {}.", busiest, tree.percent(its->ps));
-      if (const ordered_json& all = member_of(why, "links"); all.contains(busiest)) {
-        const ordered_json& link = all[busiest];
-        words += compared_text(link);
-        if (rate_text(link) != link["rate"])
-          words += fmt::format(" {} left it {}.", faults_text(link), rate_text(link));
-        if (link.value("fills", 1.0) < 0.9) {
-          words +=
-              fmt::format(" The buffer behind it, {}, lets through {:.0f} % of the rate at most, with a flight of {}.",
-                          link["buffer"].get<std::string>(), 100 * link["fills"].get<double>(),
-                          link["propagation"].get<std::string>());
-        }
-      }
-    }
-  }
-  words += lossy_text(why, of_others, tree);
-  std::string text = wrapped(words, 0) + "\n\n" + resources_text(why, values, whole);
-  if (how_much == WhyText::kBrief) return text;
-  text.insert(0, machine_text(values));
-  const bool all = how_much == WhyText::kAll;
-  for (const auto& [name, part] : root.worst_first()) {
-    if (part->ps == 0) continue;
-    tree.line(0, name, part->ps);
-    tree.parts(*part, 1, all ? 3 : 2);
-  }
-  text += "\n" + tree.text();
-  for (const std::string& table : {links_text(why, links, tree), collectives_text(why, all), waits_text(why, all)}) {
-    if (!table.empty()) text += "\n" + table;
-  }
-  return text;
+  return screen;
 }
 
 }  // namespace weft::platforms

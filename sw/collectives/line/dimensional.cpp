@@ -151,11 +151,16 @@ void DimensionGroup::join_lines(const std::string& name) {
   for (std::size_t m = 0; m < members_.size(); ++m) {
     members_[m].moved = &ranks_[m]->processor->create_completion_queue("a copy of " + name + ", queue");
   }
+  // Without a number: groups alike are about the same.
+  std::string about = name.substr(0, name.find_first_of("0123456789"));
+  while (about.ends_with(' ')) about.pop_back();
+  if (about == "group") about = "groups";
   for (std::size_t d = 0; d < sizes_.size(); ++d) {
     LineMember::Options options;
     options.active = config_.active_chunks;
     options.dimension = static_cast<int>(d);
     options.dimensions = static_cast<int>(sizes_.size());
+    options.about = about + (sizes_.size() > 1 ? " in dimension " + std::to_string(d) : "");
     for (int base = 0; base < size(); ++base) {
       if (coordinate(base, d) != 0) continue;
       std::vector<int> line;

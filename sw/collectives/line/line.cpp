@@ -76,7 +76,7 @@ void LineMember::enqueue(std::function<Phase()> phase, Passage::Name name, Prece
   waiting_.insert(place, {std::move(phase), name, precedence, std::move(done)});
   if (!running_) {
     running_ = true;
-    rank_.processor->spawn(name_, core_, run());
+    rank_.processor->spawn(name_, core_, run(), options_.about);
   } else if (!awake_) {
     completions_->signal(kWake);
   }

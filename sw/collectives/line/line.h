@@ -31,6 +31,7 @@ class LineMember {
     int active = 1;
     int dimension = 0;
     int dimensions = 1;
+    std::string about;  ///< what the critical path says that its threads are for
   };
 
   /// Joins `ranks`, in the order of the line.

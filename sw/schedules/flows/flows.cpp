@@ -115,7 +115,10 @@ void Flows::start() {
   started_ = ranks_.front()->processor->now();
   int place = 0;
   for (const auto& end : ends_) {
-    end->rank->processor->spawn("flow to " + std::to_string(end->peer->place), place++, run(*end));
+    const std::string far = std::to_string(end->peer->place);
+    end->rank->processor->spawn("flow to " + far, place++, run(*end),
+                                "flow of " + std::to_string(end->rank->place) +
+                                    (config_.pattern == FlowPattern::kRead ? " from " : " to ") + far);
   }
 }
 

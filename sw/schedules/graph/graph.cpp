@@ -69,7 +69,7 @@ GraphEngine::GroupOf& GraphEngine::add_group(const std::string& name, const std:
     group.member_of[member] = static_cast<int>(some.size());
     some.push_back(ranks_[member]);
   }
-  const std::string text = name.empty() ? "all ranks" : "group " + name;
+  const std::string text = group.text();
   group.group =
       std::make_unique<collectives::DimensionGroup>(some, collectives_.of<collectives::DimensionsConfig>(), text);
   if (config_.library == Library::kCommunicators && some.size() > 1) {
@@ -79,6 +79,7 @@ GraphEngine::GroupOf& GraphEngine::add_group(const std::string& name, const std:
       group.callers[i].kernel.emplace(*some[i], "a kernel of " + text);
     }
   }
+  group.watch = collectives::Watch::of(some, text);
   group.rooted.resize(some.size());
   group.buffers = std::make_unique<collectives::SharedBuffers>(some, "a buffer of " + text);
   if (some.front()->remote.in_switch()) group.remote = std::make_unique<RemoteGroup>(some, remote_shared_, text);
@@ -114,6 +115,7 @@ void GraphEngine::start() {
   started_ = ends_.front()->rank->processor->now();
   for (const auto& end : ends_) {
     end->host.begin(started_);
+    end->idle_since = started_;
     end->rank->processor->spawn("graph", 0, run(*end));
   }
 }
@@ -220,6 +222,7 @@ void GraphEngine::done(End& end, Work work) {
   if (resource == kCompute && graph.parent == nullptr) {
     if (const auto host = chakra::host_times_of(node)) end.host.ended(node.id, host->waits, end.rank->processor->now());
   }
+  if (resource == kCompute && --end.kernels == 0) end.idle_since = end.rank->processor->now();
   if (resource == kCompute && ends_step_ && ends_step_(node.name)) end.step_ends.push_back(end.rank->processor->now());
   if (order_ && resource == kCommunication) {
     const BeginOrder::Item item = item_of(end, graph, node);
@@ -227,6 +230,17 @@ void GraphEngine::done(End& end, Work work) {
   }
   graph.window->complete(node.id);
   advance(end, graph);
+}
+
+void GraphEngine::count_kernel(End& end) {
+  if (end.kernels++ > 0) return;
+  if (Causes* const causes = end.rank->processor->dispatcher().causes(); causes != nullptr) [[unlikely]]
+    causes->add_since(end.idle_since, causes->tables().waits[end.rank->accelerator.place()]);
+}
+
+std::uint32_t GraphEngine::stream_of(End& end, const Node& node) {
+  const auto next = static_cast<std::uint32_t>(end.streams.size() % static_cast<std::size_t>(end.rank->streams));
+  return end.streams.try_emplace(node.stream(), next).first->second;
 }
 
 void GraphEngine::finish(End& end, Graph& graph) {

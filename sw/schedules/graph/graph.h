@@ -20,6 +20,7 @@
 #include "sw/collectives/reference.h"
 #include "sw/collectives/shared_buffers.h"
 #include "sw/collectives/tally.h"
+#include "sw/collectives/watch.h"
 #include "sw/dimensions/workload.h"
 #include "sw/firmware/rank.h"
 #include "sw/schedules/collective_kernel.h"
@@ -230,6 +231,8 @@ class GraphEngine {
     HostClock host;           ///< where nodes say what it takes to launch them
     Time wakes_at;            ///< when the host has launched a communication that is ready
     bool holds_back = false;  ///< something, until other ranks go on
+    int kernels = 0;          ///< nodes of the accelerator that are under way
+    Time idle_since;          ///< without any
     Probe* probe = nullptr;
     std::array<int, kResources> tracks{};
     std::map<MessageName, std::uint64_t> drawn;  ///< messages, by name
@@ -276,11 +279,14 @@ class GraphEngine {
     std::unique_ptr<collectives::Communicator> communicator;  ///< null where the dimensions do all
     std::vector<Caller> callers;                              ///< by member
     std::unique_ptr<collectives::DimensionGroup> group;
+    std::unique_ptr<collectives::Watch> watch;  ///< of what the dimensions do, where the critical path is kept
     /// By member: collectives with a root that it has under way in the dimensions. Their senders tell nobody that they
     /// have begun, so chunks of a later one could keep theirs from the places that they need.
     std::vector<int> rooted;
     std::unique_ptr<collectives::SharedBuffers> buffers;
     std::unique_ptr<RemoteGroup> remote;  ///< null where no switches run collectives of remote memory
+
+    [[nodiscard]] std::string text() const { return name.empty() ? "all ranks" : "group " + name; }
   };
 
   firmware::Task run(End& end);
@@ -303,6 +309,8 @@ class GraphEngine {
   bool is_launched(End& end, const Graph& graph, const chakra::Node& node);
   /// The kernels of a compute node, when the host has launched them.
   void submit(End& end, Graph& graph, const chakra::Node& node, const std::vector<accelerator::Command>& commands);
+  /// A kernel begins: where the critical path is kept, what an accelerator without any has waited for.
+  static void count_kernel(End& end);
   /// The command stream for kernels of the node's stream.
   static std::uint32_t stream_of(End& end, const chakra::Node& node);
   void issue_cpu(End& end, Graph& graph, const chakra::Node& node);

@@ -147,11 +147,6 @@ void GraphEngine::issue_cpu(End& end, Graph& graph, const Node& node) {
                              wait(*end.rank->processor, length, *end.events, remember(end, graph, node)));
 }
 
-std::uint32_t GraphEngine::stream_of(End& end, const Node& node) {
-  const auto next = static_cast<std::uint32_t>(end.streams.size() % static_cast<std::size_t>(end.rank->streams));
-  return end.streams.try_emplace(node.stream(), next).first->second;
-}
-
 ComputeTime GraphEngine::counted_in(const Graph& graph) const {
   // Implementations are written with durations, and the setting is for the trace.
   const bool is_own = graph.parent != nullptr && config_.compute != ComputeTime::kDuration;
@@ -165,6 +160,7 @@ std::vector<chakra::KernelDemand> GraphEngine::kernels_of(const Graph& graph, co
 }
 
 void GraphEngine::issue_kernel(End& end, Graph& graph, const Node& node) {
+  count_kernel(end);
   const std::uint32_t stream = config_.kernels > 1 ? stream_of(end, node) : kComputeStream;
   const std::int64_t cores = node.cores().value_or(0);
   if (node.cores() && (cores < 1 || cores > compute_.sms)) {
@@ -291,7 +287,8 @@ void GraphEngine::issue_collective(End& end, Graph& graph, const Node& node, con
     Caller& caller = group.callers[static_cast<std::size_t>(call.member)];
     caller.calls.push_back(call);
     if (!std::exchange(caller.runs, true)) {
-      end.rank->processor->spawn("collectives of " + group.name, 1, work_off(end, group, caller));
+      end.rank->processor->spawn("collectives of " + group.text(), 1, work_off(end, group, caller),
+                                 group.name.empty() ? "" : "collectives of groups");
     }
     return;
   }
@@ -307,7 +304,10 @@ void GraphEngine::issue_collective(End& end, Graph& graph, const Node& node, con
   request.priority = node.comm_priority();
   int& with_root = group.rooted[static_cast<std::size_t>(call.member)];
   if (rooted) ++with_root;
-  group.group->begin(call.member, std::move(request), [this, &end, &group, &with_root, call] {
+  const collectives::Watch::Call watched(group.watch.get(), call.member, rooted ? name_of(*rooted) : name_of(operation),
+                                         bytes);
+  group.group->begin(call.member, std::move(request), [this, &end, &group, &with_root, call, watched] {
+    watched.end();
     if (call.rooted) --with_root;
     end_collective(end, group, call);
   });

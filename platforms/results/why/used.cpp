@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/results/why/used.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "hw/memory/remote/remote_memory.h"
+#include "hw/nic/host_link.h"
+
+namespace weft::platforms {
+namespace {
+
+using nlohmann::ordered_json;
+
+/// Bytes per second.
+struct Stages {
+  double link = 0;
+  double interface = 0;
+};
+Stages stages_of(const fabric::FabricConfig& network, const nic::NicConfig& nic) {
+  const Time passage = nic::HostLink::passage(nic.host_link(), network.segment);
+  return {static_cast<double>(network.payload_rate().count()) / 8,
+          static_cast<double>(network.segment.count()) / (static_cast<double>(passage.count()) * 1e-12)};
+}
+/// The most that one of them has grown by.
+Time most_grown(const std::vector<Time>& before, const std::vector<Time>& now) {
+  Time most;
+  for (std::size_t i = 0; i < now.size(); ++i) most = std::max(most, now[i] - (i < before.size() ? before[i] : Time()));
+  return most;
+}
+
+/// Of memories beyond the accelerators' own, and of what is between.
+Time busiest_of(const memory::RemoteMemory& remote, int accelerators) {
+  using memory::RemoteMemory;
+  Time most;
+  for (std::size_t m = 0; m < remote.memories(); ++m) most = std::max(most, remote.memory(m).busy);
+  if (!remote.has_links()) return most;
+  for (const auto direction : {RemoteMemory::kLoad, RemoteMemory::kStore}) {
+    for (int s = 0; s < remote.config().hierarchy.switches; ++s) {
+      for (int n = 0; n < remote.nodes(); ++n) most = std::max(most, remote.link(direction, s, n).busy);
+    }
+    for (int i = 0; i < accelerators; ++i)
+      most = std::max(most, remote.port(direction, static_cast<std::size_t>(i)).busy);
+  }
+  return most;
+}
+
+}  // namespace
+
+AcceleratorUse use_of(const MachineConfig& config, const accelerator::Accelerator::Counters& counters,
+                      const std::vector<memory::Memory::Traffic>& memory, Time busy) {
+  AcceleratorUse use;
+  use.busy = busy;
+  for (const memory::Memory::Traffic& traffic : memory) use.memory += traffic.busy;
+  use.launches = config.accelerator.array.compute.launch * counters.kernels;
+  use.copying = counters.copying;
+  return use;
+}
+
+std::vector<AcceleratorUse> used_so_far(Machine& machine, Time now) {
+  std::vector<AcceleratorUse> used;
+  for (int i = 0; i < machine.config().accelerators; ++i) {
+    std::vector<memory::Memory::Traffic> traffic;
+    for (std::size_t m = 0; m < machine.memory(i).masters(); ++m) traffic.push_back(machine.memory(i).traffic(m));
+    accelerator::Accelerator& its = machine.accelerator(i);
+    used.push_back(use_of(machine.config(), its.counters(), traffic, its.busy(now)));
+    const firmware::Processor& processor = *machine.rank(i).processor;
+    const int threads = std::max(1, processor.config().threads);
+    for (int core = 0; core < processor.config().cores; ++core)
+      used.back().firmware.push_back(Time(processor.busy(static_cast<std::size_t>(core)).count() / threads));
+  }
+  return used;
+}
+
+HostTimes hosts_so_far(Machine& machine) {
+  HostTimes times;
+  for (const firmware::Rank* rank : machine.ranks()) {
+    times.ran.push_back(rank->processor->busy());
+    times.slept.push_back(rank->processor->slept());
+  }
+  return times;
+}
+
+ordered_json stages(Machine& machine) {
+  const MachineConfig& config = machine.config();
+  const Stages fabric = stages_of(config.fabric, config.nic);
+  ordered_json json = {{"fabric", {{"link", fabric.link}, {"nic", fabric.interface}}}};
+  if (machine.node_count() == 0) return json;
+  const Stages node = stages_of(config.scale_up.fabric, config.scale_up.port);
+  json["scale_up"] = {{"scale-up-link", node.link}, {"port", node.interface}};
+  return json;
+}
+
+double idle_share(const accelerator::PowerConfig& power) {
+  if (power.cap <= power.idle) return 0;
+  return static_cast<double>(power.idle.count()) / static_cast<double>(power.cap.count());
+}
+
+ordered_json longest_used(Machine& machine, const UsedSpan& span, const MostUsedLinks& fabric,
+                          const MostUsedLinks& scale_up) {
+  AcceleratorUse most;
+  Time copying;
+  Time firmware;
+  for (std::size_t i = 0; i < span.now.size(); ++i) {
+    const AcceleratorUse& now = span.now[i];
+    const AcceleratorUse before = span.before.empty() ? AcceleratorUse() : span.before[i];
+    most.memory = std::max(most.memory, now.memory - before.memory);
+    most.launches = std::max(most.launches, now.launches - before.launches);
+    copying = std::max(copying, most_grown(before.copying, now.copying));
+    firmware = std::max(firmware, most_grown(before.firmware, now.firmware));
+  }
+  const Time whole = span.until - span.from;
+  ordered_json json = {{"hbm", most.memory.count()},
+                       {"launch", most.launches.count()},
+                       {"copy", copying.count()},
+                       {"firmware", std::min(firmware, whole).count()}};
+  if (const auto* remote = dynamic_cast<const memory::RemoteMemory*>(machine.remote_memory());
+      remote != nullptr && span.from == Time()) {
+    json["remote-memory"] = std::min(busiest_of(*remote, machine.size()), whole).count();
+  }
+  const auto add = [&](const MostUsedLinks& used, const char* link, const char* interface, const Stages& stages) {
+    json[link] = std::llround(used.busy * static_cast<double>(whole.count()));
+    json[interface] = std::llround(used.sent * static_cast<double>(whole.count()) * stages.link / stages.interface);
+  };
+  add(fabric, "link", "nic", stages_of(machine.config().fabric, machine.config().nic));
+  if (machine.node_count() == 0) return json;
+  add(scale_up, "scale-up-link", "port", stages_of(machine.config().scale_up.fabric, machine.config().scale_up.port));
+  return json;
+}
+
+}  // namespace weft::platforms

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hw/core/cause/carried.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <map>
+#include <utility>
+
+namespace weft {
+namespace {
+
+TEST(Carried, CountsByPairsOfEnds) {
+  Carried carried;
+  EXPECT_TRUE(carried.flows().empty());
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::int64_t> counted;
+  const auto expect = [&] {
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::int64_t> flows;
+    for (const Carried::Flow& flow : carried.flows()) flows[{flow.from, flow.to}] += flow.bytes;
+    EXPECT_EQ(flows, counted);
+    EXPECT_EQ(carried.flows().size(), counted.size());
+  };
+  for (std::uint32_t i = 0; i < 200; ++i) {
+    const std::uint32_t from = i % 7;
+    const std::uint32_t to = 10 + i % 5;
+    carried.add(from, to, 100 + i);
+    counted[{from, to}] += 100 + i;
+    if (i < 10) expect();
+  }
+  expect();
+}
+
+/// Of very many pairs, what came from an end is still known.
+TEST(Carried, CountsByWhereBytesCameFromBeyondSoManyPairs) {
+  Carried carried;
+  std::map<std::uint32_t, std::int64_t> from;
+  for (int again = 0; again < 2; ++again) {
+    for (std::uint32_t i = 0; i < 100; ++i) {
+      for (std::uint32_t j = 0; j < 100; ++j) {
+        carried.add(i, j, i + j);
+        from[i] += i + j;
+      }
+    }
+  }
+  EXPECT_LE(carried.flows().size(), 1024U + 100U);
+  std::map<std::uint32_t, std::int64_t> counted;
+  for (const Carried::Flow& flow : carried.flows()) counted[flow.from] += flow.bytes;
+  EXPECT_EQ(counted, from);
+}
+
+}  // namespace
+}  // namespace weft
