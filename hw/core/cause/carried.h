@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -10,7 +11,9 @@ namespace weft {
 
 /// Bytes that have passed a link, by the ends that they came from and went to. Beyond so many pairs, which few links
 /// have, new ones are counted by where they came from alone.
-class Carried {
+///
+/// Every packet is counted: the latest pairs are at hand, such as those of a flow and of acknowledgements of another.
+class alignas(64) Carried {
  public:
   static constexpr std::uint32_t kAnywhere = UINT32_MAX;
 
@@ -21,25 +24,42 @@ class Carried {
   };
 
   void add(std::uint32_t from, std::uint32_t to, std::uint32_t bytes) {
-    if (latest_ >= flows_.size() || flows_[latest_].from != from || flows_[latest_].to != to) [[unlikely]]
-      latest_ = find(from, to);
-    flows_[latest_].bytes += bytes;
+    for (Flow& flow : latest_) {
+      if (flow.to == to && flow.from == from) [[likely]] {
+        flow.bytes += bytes;
+        return;
+      }
+    }
+    replace(from, to, bytes);
   }
-  /// In the order in which each came first.
-  [[nodiscard]] const std::vector<Flow>& flows() const { return flows_; }
+  /// In no order.
+  [[nodiscard]] std::vector<Flow> flows() const {
+    Carried all = *this;
+    for (const Flow& flow : latest_) all.put_away(flow);
+    return all.flows_;
+  }
 
  private:
   static constexpr std::size_t kMost = 1024;
+  static constexpr std::uint32_t kNone = UINT32_MAX;
 
-  [[gnu::noinline]] std::size_t find(std::uint32_t from, std::uint32_t to) {
+  [[gnu::noinline]] void replace(std::uint32_t from, std::uint32_t to, std::uint32_t bytes) {
+    Flow& flow = latest_[next_];
+    next_ = (next_ + 1) % latest_.size();
+    put_away(flow);
+    flow = {from, to, bytes};
+  }
+  void put_away(const Flow& flow) {
+    if (flow.bytes == 0) return;
     if (2 * flows_.size() >= table_.size()) grow();
-    std::uint32_t* number = &place(from, to);
-    if (*number == kNone && flows_.size() >= kMost && to != kAnywhere) number = &place(from, to = kAnywhere);
+    std::uint32_t to = flow.to;
+    std::uint32_t* number = &place(flow.from, to);
+    if (*number == kNone && flows_.size() >= kMost) number = &place(flow.from, to = kAnywhere);
     if (*number == kNone) {
       *number = static_cast<std::uint32_t>(flows_.size());
-      flows_.push_back({from, to, 0});
+      flows_.push_back({flow.from, to, 0});
     }
-    return *number;
+    flows_[*number].bytes += flow.bytes;
   }
   std::uint32_t& place(std::uint32_t from, std::uint32_t to) {
     const std::size_t mask = table_.size() - 1;
@@ -53,11 +73,10 @@ class Carried {
     for (std::uint32_t i = 0; i < flows_.size(); ++i) place(flows_[i].from, flows_[i].to) = i;
   }
 
-  static constexpr std::uint32_t kNone = UINT32_MAX;
-
+  std::array<Flow, 3> latest_;
+  std::size_t next_ = 0;  ///< of these, the one that another takes the place of
   std::vector<Flow> flows_;
   std::vector<std::uint32_t> table_;  ///< a power of two of places, at most half of which are taken
-  std::size_t latest_ = 0;
 };
 
 }  // namespace weft
