@@ -17,8 +17,8 @@ struct KernelFactors {
   double memory = 1;
 };
 
-/// Pieces of kernels of one name, in ps: computing at the full clock, what a cap makes of it beyond that, and waiting
-/// for memory beyond both.
+/// Pieces of kernels of one name, in ps: computing at the full clock, waiting for memory beyond that, and what a cap
+/// adds to both.
 struct KernelPieces {
   double computing = 0;
   double capped = 0;
@@ -27,7 +27,7 @@ struct KernelPieces {
   /// What they take with a change. A kernel that waits longer than it computes moves bytes all the time, so that a
   /// faster array gains nothing there, and a faster memory until the array is the slower one. A kernel at a cap of
   /// power takes its energy at that power: per operation that goes with the square of the clock, down to the lowest
-  /// voltage (hw/accelerator/compute_config.h).
+  /// voltage (hw/accelerator/compute_config.h). Memory binds it only where it is the slower one then.
   [[nodiscard]] double with(const KernelFactors& factors, const ArrayPower& power) const;
   /// At least: of both readings of the waiting the shorter one; more power lifts the cap.
   [[nodiscard]] double at_least(const KernelFactors& factors, const ArrayPower& power) const;

@@ -46,7 +46,7 @@ Command with_cores(Operation operation, std::uint32_t count) {
 Sums sums_of(const Causes& causes) {
   Sums sums;
   Time before;
-  for (const Causes::Step& step : causes.path()) {
+  for (const Causes::Step& step : causes.path(kNever)) {
     EXPECT_GE(Time(step.until), before);
     sums[step.kind] += Time(step.until) - before;
     before = Time(step.until);

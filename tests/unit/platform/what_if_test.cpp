@@ -357,6 +357,12 @@ TEST(KernelPieces, TakeTheirEnergyAtTheCap) {
   const KernelPieces slow{60, 40, 0};
   EXPECT_NEAR(slow.with({1, 1.3, 1}, {true, 0.5, 0.5}), 60 / (0.6 * std::cbrt(1.6)), 1e-9);
   EXPECT_DOUBLE_EQ(slow.at_least({1, 1.3, 1}, {true, 0.5, 0.5}), 60);
+  // Without its cap it would wait for memory: that counts as far as it is more than the cap takes.
+  const KernelPieces streaming{50, 50, 100};
+  EXPECT_DOUBLE_EQ(streaming.with({1, 1, 2}, capped), 200);
+  EXPECT_DOUBLE_EQ(streaming.with({1, 1, 0.5}, capped), 300);
+  EXPECT_DOUBLE_EQ(streaming.with({1, std::numeric_limits<double>::infinity(), 1}, capped), 150);
+  EXPECT_DOUBLE_EQ(streaming.with({1, std::numeric_limits<double>::infinity(), 2}, capped), 75);
   // A cap of the clock takes no more from a faster array.
   EXPECT_DOUBLE_EQ(pieces.with({2, 1, 1}, {}), 50);
   EXPECT_DOUBLE_EQ(pieces.with({1, 1.1, 1}, {}), 80 / 0.88);
