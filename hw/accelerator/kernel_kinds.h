@@ -24,11 +24,7 @@ class KernelKinds {
                      kernel.cores,     kernel.blocks,     kernel.tiles};
     // Steps repeat: what comes is mostly what came the last time.
     std::uint32_t& next = latest_ == kMost ? first_ : known_[latest_].next;
-    if (next != kMost && known_[next].key == key && known_[next].label == kernel.label) {
-      latest_ = next;
-      prefetch();
-      return latest_;
-    }
+    if (next != kMost && known_[next].key == key && known_[next].label == kernel.label) return latest_ = next;
     const auto [found, is_new] = numbers_.try_emplace(key, static_cast<std::uint32_t>(all_.size()));
     if (is_new && all_.size() == kMost) {
       numbers_.erase(found);
@@ -52,10 +48,6 @@ class KernelKinds {
  private:
   static constexpr std::size_t kMostLabels = 8;
 
-  /// Other accelerators' kernels come before the next one, so that memory has the time.
-  void prefetch() const {
-    if (const std::uint32_t next = known_[latest_].next; next != kMost) __builtin_prefetch(&known_[next]);
-  }
   static void add_label(std::vector<const char*>& labels, const char* label) {
     if (labels.size() < kMostLabels && std::find(labels.begin(), labels.end(), label) == labels.end()) {
       labels.push_back(label);
