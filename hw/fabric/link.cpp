@@ -254,7 +254,8 @@ Time Transmitter::send(Packet& packet, Time ready) {
   if (records_) [[unlikely]]
     extra_->waves->packet(packet, held_by(packet.wire_bytes), head, length);
   if (Causes* const causes = dispatcher_.causes(); causes != nullptr) [[unlikely]] {
-    causes->carry(place(), packet.source, packet.destination, packet.wire_bytes);
+    // Acknowledgements between would be most of the time that this takes, and few of the bytes.
+    if (packet.payload_bytes != 0) causes->carry(place(), packet.source, packet.destination, packet.wire_bytes);
     if (!causes->is_marked(ready) && owner_.cause(tag_) == CauseKind::kOther) {
       causes->mark(CauseKind::kPipeline, ready, Dispatcher::place_of(owner_));  // it says nothing of its own work
     }
