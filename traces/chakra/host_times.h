@@ -18,7 +18,8 @@ struct HostTimes {
   bool waits = false;
   /// From the launch of the compute node before to the beginning of this one's, or to the end of a communication's.
   std::int64_t before_ps = 0;
-  /// What is listed as a kernel may be several: from the launch of what is before to that of the first, and of the last.
+  /// What is listed as a kernel may be several: from the launch of what is before to that of the first, and of the
+  /// last.
   struct Kernel {
     std::int64_t first_ps = 0;
     std::int64_t last_ps = 0;

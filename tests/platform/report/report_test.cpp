@@ -240,7 +240,7 @@ TEST_F(ReportCli, RefusesByName) {
   overwrite("why.json", "{}");
   ran = weft("report out");
   EXPECT_EQ(ran.code, 2);
-  EXPECT_EQ(ran.err, "weft: out/why.json: expected why.json of weft run --why, got another object\n");
+  EXPECT_EQ(ran.err, "weft: out/why.json: from_ps: expected a value, got none\n");
   overwrite("why.json", "");
   std::filesystem::remove(folder_ / "work" / "out" / "why.json");
   overwrite("links.csv", "link,utilisation\na,1,2\n");

@@ -76,7 +76,7 @@ TEST(WhatIf, UplinksAreLinksBetweenSwitches) {
   EXPECT_EQ(told("uplink=x2", "link=x2"), 900'000'000);
   EXPECT_EQ(settings_of(read_change("uplink=x2", set), set).front().value, "8");
   EXPECT_EQ(settings_of(read_change("uplink=x0.1", set), set).front().value, "1");  // 0: as many as fit
-  why["used_ps"] = {{"link", 1'190'000'000}};  // of a link between switches
+  why["used_ps"] = {{"link", 1'190'000'000}};                                       // of a link between switches
   EXPECT_EQ(WhatIf(why).foretell({read_change("uplink=x2", set)}).ps(), 1'100'000'000);
   why.erase("used_ps");
   const std::string text = advice_text(advice(why, set));
