@@ -321,7 +321,7 @@ std::string_view called(CollectiveOp op) {
 }
 
 void Session::draw(const Concurrent& part, int member, Time since) const {
-  if (part.tracks.empty() || member >= static_cast<int>(part.tracks.size())) return;
+  if (static_cast<std::size_t>(member) >= part.tracks.size()) return;
   const std::string what = fmt::format("{} of {}{}", name_of(part.op), short_bytes(static_cast<double>(sizes[turn])),
                                        warm_up && turn == 0 ? ", warm-up" : "");
   probe->slice(part.tracks[static_cast<std::size_t>(member)], {.what = what,
@@ -361,7 +361,7 @@ Task Session::run(Concurrent& part, int member) {
     co_await gates[static_cast<std::size_t>(member)]->reach(i + 1);
     const Time since = processor.now();
     co_await perform(part, member, sizes[i]);
-    if (probe != nullptr) draw(part, member, since);
+    draw(part, member, since);
     part.last = member;
     part.ended = processor.now();
     if (++at_end == threads()) finish_turn(processor.now());

@@ -153,7 +153,7 @@ Thread& Processor::suspend(std::coroutine_handle<> handle, const char* waits_for
 }
 
 void Processor::sleep(std::coroutine_handle<> handle, Time until, CauseKind what) {
-  slept_ += until - now();
+  if (what == CauseKind::kSoftware) slept_ += until - now();
   if (Causes* const causes = dispatcher_.causes(); causes != nullptr) [[unlikely]] {
     causes->forget_marks();
     causes->mark(CauseKind::kFirmware, now(), Dispatcher::place_of(*this));

@@ -3,12 +3,14 @@
 
 #include <cmath>
 #include <cstdint>
+#include <exception>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "hw/core/quantity.h"
 #include "platforms/config/input_error.h"
 #include "platforms/results/why/resources.h"
 
@@ -63,6 +65,7 @@ class Checked {
     for (const auto& [key, value] : value_->items()) check(key, Checked(value, *file_, below(key)));
   }
   [[nodiscard]] double value() const { return value_->get<double>(); }
+  [[nodiscard]] const std::string& words() const { return value_->get_ref<const std::string&>(); }
   [[nodiscard]] bool is_empty() const { return value_->empty(); }
   const Checked& is(bool right, const char* expected) const {
     if (!right) fail(expected, value_->dump(-1, ' ', true, ordered_json::error_handler_t::replace));
@@ -114,9 +117,39 @@ void check_pieces(const Checked& pieces) {
   static_cast<void>(checked_sum(pieces));
 }
 
+void check_rate(const Checked& rate) {
+  const auto is_rate = [](const std::string& text) {
+    try {
+      static_cast<void>(parse_rate(text));
+      return true;
+    } catch (const std::exception&) {
+      return false;
+    }
+  };
+  rate.is(is_rate(rate.text().words()), "a rate");
+}
+
+void check_share(const Checked& of, const char* name) {
+  of.object()[name].text();
+  of["share"].number();
+}
+
+void check_carried(const Checked& carried) {
+  carried.object().may_have(
+      "jobs", [](const Checked& jobs) { jobs.each_of_list([](const Checked& job) { check_share(job, "job"); }); });
+  carried.may_have("flows", [&carried](const Checked& flows) {
+    check_count(carried["flow_count"]);
+    flows.each_of_list([](const Checked& flow) {
+      check_share(flow, "from");
+      flow["to"].text();
+    });
+  });
+}
+
 void check_link(const Checked& link) {
   link.object();
-  for (const char* key : {"joins", "rate"}) link[key].text();
+  link["joins"].text();
+  check_rate(link["rate"]);
   link["utilisation"].number();
   link.may_have("network", check_text);
   for (const char* key : {"had", "fills"}) link.may_have(key, check_number);
@@ -129,6 +162,28 @@ void check_link(const Checked& link) {
   alike["median"].number();
   for (const char* key : {"least", "most"}) alike.may_have(key, check_number);
   alike.may_have("as_busy", check_texts);
+  alike.may_have("busy", check_count);
+  alike.may_have("rate", check_rate);
+  link.may_have("carried", check_carried);
+}
+
+/// How long places on the path have done something, beside the median of all and of each job's.
+void check_beside_median(const Checked& times) {
+  if (times.object().is_empty()) return;
+  check_count(times["median_ps"]);
+  times.may_have("of", check_count);
+  times["on_path"].each_of_object([](const std::string& /*place*/, const Checked& ps) { check_count(ps); });
+  times.may_have("jobs", [](const Checked& jobs) {
+    jobs.each_of_object([](const std::string& /*job*/, const Checked& job) {
+      check_count(job.object()["median_ps"]);
+      job.may_have("of", check_count);
+    });
+  });
+  times.may_have("job_of", [&times](const Checked& jobs) {
+    jobs.each_of_object([&times](const std::string& /*place*/, const Checked& job) {
+      if (!job.text().words().empty()) static_cast<void>(times["jobs"][job.words()]);
+    });
+  });
 }
 
 void check_collective(const Checked& collective) {
@@ -180,10 +235,16 @@ void check_why(const ordered_json& object, const std::string& file) {
       check_count(link["lost"]);
     });
   });
-  why.may_have("computed", [](const Checked& computed) {
-    if (computed.object().is_empty()) return;
-    check_count(computed["median_ps"]);
-    computed["on_path"].each_of_object([](const std::string& /*name*/, const Checked& ps) { check_count(ps); });
+  why.may_have("computed", check_beside_median);
+  why.may_have("hosts", [](const Checked& hosts) {
+    hosts.each_of_object([](const std::string& /*kind*/, const Checked& times) { check_beside_median(times); });
+  });
+  why.may_have("jobs", [](const Checked& jobs) {
+    jobs.object()["ends_with"].text();
+    jobs["shares"].each_of_list([](const Checked& share) {
+      share.object()["job"].text();
+      check_count(share["ps"]);
+    });
   });
   why.may_have("stages", [](const Checked& networks) {
     networks.each_of_object([](const std::string& /*name*/, const Checked& stages) {
@@ -206,7 +267,9 @@ void check_why(const ordered_json& object, const std::string& file) {
       check_pieces(wait["for"]);
     });
   });
-  why.may_have("collectives", [](const Checked& all) { all.each_of_list(check_collective); });
+  for (const char* key : {"collectives", "overlapping"}) {
+    why.may_have(key, [](const Checked& all) { all.each_of_list(check_collective); });
+  }
 }
 
 void check_config(const ordered_json& object, const std::string& file) {

@@ -48,6 +48,27 @@ TEST(CheckWhy, AddsUpThePieces) {
             "why.json: pieces.1.ps: expected a time that the sum of all can hold, got 1000000001");
 }
 
+TEST(CheckWhy, LooksIntoJobsHostsAndWhatLinksCarried) {
+  EXPECT_EQ(said_of(R"({"jobs": {"ends_with": "a", "shares": [{"job": "a", "ps": 1}]},
+                        "computed": {"median_ps": 1, "of": 2, "on_path": {"accelerator0": 2},
+                                     "job_of": {"accelerator0": "a"}, "jobs": {"a": {"median_ps": 1, "of": 2}}},
+                        "hosts": {"firmware": {}, "software": {"median_ps": 1, "on_path": {"firmware0": 2}}},
+                        "links": {"nic0 out": {"carried": {"bytes": 1, "flow_count": 1,
+                                  "flows": [{"from": "nic0", "to": "nic1", "share": 1}]}}}})"),
+            "");
+  EXPECT_EQ(said_of(R"({"jobs": {"ends_with": 1, "shares": []}})"),
+            "why.json: jobs.ends_with: expected a string, got 1");
+  EXPECT_EQ(said_of(R"({"computed": {"median_ps": 1, "on_path": {}, "job_of": {"accelerator0": "b"}, "jobs": {}}})"),
+            "why.json: computed.jobs.b: expected a value, got none");
+  EXPECT_EQ(said_of(R"({"hosts": {"software": {"median_ps": -1}}})"),
+            "why.json: hosts.software.median_ps: expected an integer that is not negative, got -1");
+  EXPECT_EQ(said_of(R"({"links": {"nic0 out": {"rate": "fast"}}})"),
+            R"(why.json: links.nic0 out.rate: expected a rate, got "fast")");
+  EXPECT_EQ(said_of(R"({"links": {"nic0 out": {"carried": {"flows": []}}}})"),
+            "why.json: links.nic0 out.carried.flow_count: expected a value, got none");
+  EXPECT_EQ(said_of(R"({"overlapping": [1]})"), "why.json: overlapping.0: expected an object, got 1");
+}
+
 TEST(CheckWhy, NamesWhatIsNoTime) {
   EXPECT_EQ(
       said_of(R"({"pieces": [{"of": "a", "about": "b", "kind": "queue", "place": "c", "on_link": true, "ps": -1}]})"),
