@@ -297,8 +297,10 @@ void Accelerator::start_kernel(Time now, std::uint32_t stream, std::int64_t core
   const std::int64_t length = std::max(command.compute_ps, moving.count());
   kernel.slices = std::clamp<std::int64_t>(length / slice + (length % slice != 0 ? 1 : 0), 1, kMostSlices);
   const Time start = now + Time(command.launch_ps) + stall_.next();
-  if (Causes* const causes = dispatcher_.causes(); causes != nullptr) [[unlikely]]
-    causes->set_context(causes->kernel_context(command.label != nullptr ? command.label : "kernel"));
+  if (Causes* const causes = dispatcher_.causes(); causes != nullptr) [[unlikely]] {
+    const MemoryShare share(moving, Time(command.compute_ps - command.capped_ps));
+    causes->set_context(causes->kernel_context(command.label != nullptr ? command.label : "kernel", share));
+  }
   kernel.computing_from = start;
   kernel.wave_from = start;
   kernel.slice_from = start;

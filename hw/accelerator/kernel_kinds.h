@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <boost/container_hash/hash.hpp>
 #include <cstdint>
 #include <tuple>
@@ -22,23 +23,25 @@ class KernelKinds {
   std::uint32_t number(const Command& kernel) {
     const Key key = {kernel.launch_ps, kernel.compute_ps, kernel.read, kernel.written,
                      kernel.cores,     kernel.blocks,     kernel.tiles};
-    // Steps repeat: what comes is mostly what came the last time.
-    std::uint32_t& next = latest_ == kMost ? first_ : known_[latest_].next;
-    if (next != kMost && known_[next].key == key && known_[next].label == kernel.label) return latest_ = next;
+    // Steps repeat: what comes in a stream is mostly what came there the last time.
+    Stream& stream = streams_[kernel.stream % streams_.size()];
+    std::uint32_t& latest = stream.latest;
+    std::uint32_t& next = latest == kMost ? stream.first : known_[latest].next;
+    if (next != kMost && known_[next].key == key && known_[next].label == kernel.label) return latest = next;
     const auto [found, is_new] = numbers_.try_emplace(key, static_cast<std::uint32_t>(all_.size()));
     if (is_new && all_.size() == kMost) {
       numbers_.erase(found);
       return kMost;
     }
-    next = latest_ = found->second;
+    next = latest = found->second;
     if (is_new) {
       all_.push_back(kernel);
       labels_.emplace_back();
       known_.push_back({key, kMost, nullptr});
     }
-    add_label(labels_[latest_], kernel.label);
-    known_[latest_].label = kernel.label;
-    return latest_;
+    add_label(labels_[latest], kernel.label);
+    known_[latest].label = kernel.label;
+    return latest;
   }
   /// A kernel of each, by number.
   [[nodiscard]] const std::vector<Command>& all() const { return all_; }
@@ -56,6 +59,10 @@ class KernelKinds {
 
   using Key =
       std::tuple<std::int64_t, std::int64_t, std::uint64_t, std::uint64_t, std::uint32_t, std::uint32_t, std::uint32_t>;
+  struct Stream {
+    std::uint32_t first = kMost;
+    std::uint32_t latest = kMost;
+  };
   /// What a look at a kind needs, in a cache line.
   struct alignas(64) Known {
     Key key;
@@ -65,8 +72,7 @@ class KernelKinds {
 
   std::unordered_map<Key, std::uint32_t, boost::hash<Key>> numbers_;
   std::vector<Known> known_;  ///< by number
-  std::uint32_t first_ = kMost;
-  std::uint32_t latest_ = kMost;
+  std::array<Stream, 4> streams_;
   std::vector<Command> all_;
   std::vector<std::vector<const char*>> labels_;
 };

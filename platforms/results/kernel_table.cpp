@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
-#include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -27,12 +27,14 @@ struct KernelRow {
 
 /// Those of a kind; without labels, what tells it from others.
 std::string name_of(const accelerator::KernelKinds& kinds, std::uint32_t number) {
-  std::set<std::string> names;
+  std::vector<std::string_view> names;
   for (const char* label : kinds.labels(number)) {
-    if (label != nullptr) names.insert(label);
+    if (label != nullptr) names.emplace_back(label);
   }
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
   std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  for (const std::string_view name : names) text.append(text.empty() ? "" : ", ").append(name);
   if (!text.empty()) return text;
   const accelerator::Command& kernel = kinds.all()[number];
   return "kernel of " + short_time(Time(kernel.compute_ps)) + " and " +

@@ -26,12 +26,13 @@ constexpr std::uint32_t kHanded = 4;
 constexpr Work kPollLoop = {.instructions = 4, .accesses = 1};
 
 /// Of a thread's name, what threads of other ranks have in common with it: the words without digits.
-std::string topic(const std::string& name) {
+std::string topic(std::string_view name) {
   std::string kept;
+  kept.reserve(name.size());
   for (std::size_t at = 0; at < name.size();) {
     const std::size_t end = std::min(name.find(' ', at), name.size());
-    const std::string word = name.substr(at, end - at);
-    if (word.find_first_of("0123456789") == std::string::npos) kept += (kept.empty() ? "" : " ") + word;
+    const std::string_view word = name.substr(at, end - at);
+    if (word.find_first_of("0123456789") == std::string_view::npos) kept.append(kept.empty() ? "" : " ").append(word);
     at = end + 1;
   }
   return kept;
@@ -90,8 +91,15 @@ Thread& Processor::start(const std::string& name, int core, Task task, const std
   thread.resume_at = thread.task.handle();
   thread.waits_for = "its start";
   thread.whose = current_ == nullptr ? std::string_view() : current_->whose;
-  if (Causes* const causes = dispatcher_.causes(); causes != nullptr)
-    thread.context = causes->context(owned_by(owner_, about.empty() ? topic(name) : about));
+  if (Causes* const causes = dispatcher_.causes(); causes != nullptr) {
+    // Threads that start one after the other are mostly about the same.
+    std::string its = about.empty() ? topic(name) : about;
+    if (its != latest_topic_ || latest_context_ == 0) {
+      latest_context_ = causes->context(owned_by(owner_, its));
+      latest_topic_ = std::move(its);
+    }
+    thread.context = latest_context_;
+  }
   if (started_) wake(thread, now());
   return thread;
 }

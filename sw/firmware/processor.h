@@ -321,6 +321,8 @@ class Processor final : public sc_core::sc_module, public EventTarget {
   Slots<Handed> handed_;
   Random random_;      ///< of repeats
   std::string owner_;  ///< empty: it shares the machine with nobody
+  std::string latest_topic_;
+  std::uint32_t latest_context_ = 0;  ///< of that
   Time slept_;
   std::uint32_t spawned_ = 0;
   bool started_ = false;

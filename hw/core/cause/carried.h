@@ -12,7 +12,7 @@ namespace weft {
 /// Bytes that have passed a link, by the ends that they came from and went to. Beyond so many pairs, which few links
 /// have, new ones are counted by where they came from alone.
 ///
-/// Every packet is counted: the latest pairs are at hand, such as those of a flow and of acknowledgements of another.
+/// Every packet is counted: of the pairs that share a place in a small table the latest is at hand.
 class alignas(64) Carried {
  public:
   static constexpr std::uint32_t kAnywhere = UINT32_MAX;
@@ -24,13 +24,10 @@ class alignas(64) Carried {
   };
 
   void add(std::uint32_t from, std::uint32_t to, std::uint32_t bytes) {
-    for (Flow& flow : latest_) {
-      if (flow.to == to && flow.from == from) [[likely]] {
-        flow.bytes += bytes;
-        return;
-      }
-    }
-    replace(from, to, bytes);
+    Flow& flow = latest_[(from + 3 * to) % latest_.size()];
+    if (flow.to != to || flow.from != from) [[unlikely]]
+      replace(flow, from, to);
+    flow.bytes += bytes;
   }
   /// In no order.
   [[nodiscard]] std::vector<Flow> flows() const {
@@ -43,11 +40,9 @@ class alignas(64) Carried {
   static constexpr std::size_t kMost = 1024;
   static constexpr std::uint32_t kNone = UINT32_MAX;
 
-  [[gnu::noinline]] void replace(std::uint32_t from, std::uint32_t to, std::uint32_t bytes) {
-    Flow& flow = latest_[next_];
-    next_ = (next_ + 1) % latest_.size();
+  [[gnu::noinline]] void replace(Flow& flow, std::uint32_t from, std::uint32_t to) {
     put_away(flow);
-    flow = {from, to, bytes};
+    flow = {from, to, 0};
   }
   void put_away(const Flow& flow) {
     if (flow.bytes == 0) return;
@@ -73,8 +68,7 @@ class alignas(64) Carried {
     for (std::uint32_t i = 0; i < flows_.size(); ++i) place(flows_[i].from, flows_[i].to) = i;
   }
 
-  std::array<Flow, 3> latest_;
-  std::size_t next_ = 0;  ///< of these, the one that another takes the place of
+  std::array<Flow, 16> latest_;
   std::vector<Flow> flows_;
   std::vector<std::uint32_t> table_;  ///< a power of two of places, at most half of which are taken
 };

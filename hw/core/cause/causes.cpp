@@ -28,7 +28,7 @@ Causes::Causes() : most_middle_(kMiddle), most_old_(kOld), most_(kYoung) {
   walks_.fill(kNone);
   nodes_[nodes_.append()] = {0, kNone, 0, 0, 0};  // the root, which is the last for now, and stays
   contexts_.emplace_back();
-  numbers_[0][""] = 0;
+  threads_[""] = 0;
 }
 
 Causes::Place Causes::place(std::string name, Time flight) {
@@ -42,10 +42,16 @@ const std::string& Causes::place_name(Place place) const {
   return is_link(place) ? links_[place - kFirstLink] : targets_[place];
 }
 
-std::uint32_t Causes::context(const std::string& name, std::uint32_t of_kernel) {
-  const auto number = static_cast<std::uint32_t>(contexts_.size() << 1) | of_kernel;
-  const auto [at, is_new] = numbers_[of_kernel].try_emplace(name, number);
-  if (is_new) contexts_.push_back({name, of_kernel != 0});
+std::uint32_t Causes::context(const std::string& name) {
+  const auto [at, is_new] = threads_.try_emplace(name, static_cast<std::uint32_t>(contexts_.size() << 1));
+  if (is_new) contexts_.push_back({name});
+  return at->second;
+}
+
+std::uint32_t Causes::kernel_context_of(const std::string& name, MemoryShare share) {
+  const auto number = static_cast<std::uint32_t>(contexts_.size() << 1) | kOfKernel;
+  const auto [at, is_new] = named_kernels_.try_emplace({name, share.step()}, number);
+  if (is_new) contexts_.push_back({name, true, share});
   return at->second;
 }
 

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -10,6 +11,7 @@
 
 #include "hw/core/cause/cause_tables.h"
 #include "hw/core/cause/growing_pool.h"
+#include "hw/core/cause/memory_share.h"
 #include "hw/core/quantity.h"
 
 namespace weft {
@@ -48,15 +50,20 @@ class Causes {
   /// Whether it is a link: no target.
   [[nodiscard]] static bool is_link(Place place) { return place >= kFirstLink; }
   /// A number for what somebody is about: what a firmware thread is for, or a kernel, whose name stays where it is.
-  [[nodiscard]] std::uint32_t context(const std::string& name) { return context(name, 0); }
-  [[nodiscard]] std::uint32_t kernel_context(const char* name) {
-    const auto [at, is_new] = kernels_.try_emplace(name);
-    if (is_new) at->second = context(name, kOfKernel);
-    return at->second;
+  [[nodiscard]] std::uint32_t context(const std::string& name);
+  /// Kernels of one name whose bytes weigh otherwise have numbers of their own.
+  [[nodiscard]] std::uint32_t kernel_context(const char* name, MemoryShare share = {}) {
+    KernelName& latest =
+        kernels_[(reinterpret_cast<std::uintptr_t>(name) / 16 + static_cast<std::uint32_t>(share.step())) %
+                 kernels_.size()];
+    if (latest.name != name || latest.share.step() != share.step()) [[unlikely]]
+      latest = {name, share, kernel_context_of(name, share)};
+    return latest.context;
   }
   struct Context {
     std::string name;  ///< empty: none
     bool is_kernel = false;
+    MemoryShare share{};  ///< of a kernel
   };
   [[nodiscard]] const Context& context_of(std::uint32_t context) const { return contexts_[context >> 1]; }
 
@@ -178,7 +185,12 @@ class Causes {
   };
   static_assert(sizeof(Node) == 20);
 
-  std::uint32_t context(const std::string& name, std::uint32_t of_kernel);
+  struct KernelName {
+    const char* name;
+    MemoryShare share;
+    std::uint32_t context;
+  };
+  std::uint32_t kernel_context_of(const std::string& name, MemoryShare share);
   static std::uint32_t what(CauseKind kind, Place place) {
     return static_cast<std::uint32_t>(kind) << kPlaceBits | place;
   }
@@ -235,8 +247,9 @@ class Causes {
   std::vector<std::string> links_;
   std::vector<std::int64_t> flights_;  ///< of links
   std::vector<Context> contexts_;
-  std::array<std::unordered_map<std::string, std::uint32_t>, 2> numbers_;  ///< of threads' and of kernels'
-  std::unordered_map<const char*, std::uint32_t> kernels_;                 ///< of names that have been looked up
+  std::unordered_map<std::string, std::uint32_t> threads_;  ///< numbers of their contexts
+  std::map<std::pair<std::string, int>, std::uint32_t> named_kernels_;
+  std::array<KernelName, 256> kernels_{};  ///< of those that share a place the one that was looked up last
 };
 
 }  // namespace weft

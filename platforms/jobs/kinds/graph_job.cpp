@@ -69,7 +69,7 @@ class GraphJob final : public Job {
                                              dimensions_of(platform.machine()), Runner::kMachine);
     traces_ = std::move(read.traces);
     remarks_ = std::move(read.remarks);
-    nodes_ = read.nodes;
+    nodes_ = static_cast<double>(read.nodes);
     const MachineConfig& machine = platform.machine();
     if (machine.steady.is_on()) {
       rows_ = schedules::find_steps(traces_, static_cast<std::size_t>(machine.accelerators));
@@ -79,7 +79,9 @@ class GraphJob final : public Job {
     traces_ = step_->traces;
     rows_ = step_->rows;
     remarks_ = step_->remarks;
-    nodes_ = static_cast<std::uint64_t>(step_->ranks.front().nodes);
+    for (const workloads::RankSums& rank : step_->ranks) {
+      nodes_ += static_cast<double>(rank.nodes) / static_cast<double>(step_->ranks.size());
+    }
   }
 
   /// Throws ConfigError where the parts of AllToAlls differ, or tokens come once, and nobody can exchange them.
@@ -132,9 +134,7 @@ class GraphJob final : public Job {
   }
   void start() override { engine_->start(); }
   [[nodiscard]] double progress() const override {
-    const double share =
-        static_cast<double>(engine_->done_by_first()) / static_cast<double>(std::max<std::uint64_t>(nodes_, 1));
-    return std::min(1.0, share);
+    return std::min(1.0, engine_->done_by_mean() / std::max(1.0, nodes_));
   }
   [[nodiscard]] std::vector<std::string> unfinished() const override { return engine_->unfinished(); }
   [[nodiscard]] std::vector<std::string> remarks() const override {
@@ -298,7 +298,7 @@ class GraphJob final : public Job {
   dimensions::Workload traces_;
   std::vector<std::string> remarks_;
   schedules::GraphRows rows_;
-  std::uint64_t nodes_ = 0;  ///< of a rank, more or less
+  double nodes_ = 0;  ///< of a rank, the mean, more or less
   Share* share_ = nullptr;
   std::unique_ptr<schedules::GraphEngine> engine_;
 };

@@ -106,6 +106,7 @@ std::int64_t checked_sum(const Checked& pieces) {
     for (const char* key : {"of", "about", "kind", "place"}) piece[key].text();
     piece.may_have("network", check_text);
     piece["on_link"].flag();
+    piece.may_have("memory_share", check_number);
     for (const char* key : {"times", "step"}) piece.may_have(key, check_count);
     const std::int64_t ps = piece["ps"].count();
     piece["ps"].is(ps <= std::numeric_limits<std::int64_t>::max() - sum, "a time that the sum of all can hold");

@@ -7,6 +7,9 @@
 namespace weft::platforms {
 namespace {
 
+/// Memory's share of a kernel is known this well: in steps, and of a memory that nothing else uses.
+constexpr double kMargin = 0.05;
+
 /// Power of the array where the cap is so many times as high. Not nothing: arrays pause then.
 double power_at(double cap, const ArrayPower& power) {
   constexpr double kLeast = 0.01;
@@ -33,35 +36,50 @@ double on_array(const KernelPieces& pieces, const KernelFactors& factors, const 
   return alone / clock_at(clock, power_at(factors.cap, power) / factors.compute, power);
 }
 
-/// What memory takes for the bytes of a kernel that a cap slows down. Where nothing waits, it hides.
-double in_memory(const KernelPieces& pieces, const KernelFactors& factors) {
-  return pieces.waiting > 0 ? (pieces.computing + pieces.waiting) / factors.memory : 0;
-}
-
 }  // namespace
 
+bool KernelPieces::is_memory_bound() const {
+  return memory_share == kUnknown ? waiting > computing || (capped > 0 && waiting > 0) : memory_share >= 1;
+}
+
+double KernelPieces::in_memory() const {
+  if (memory_share == kUnknown) return waiting > 0 ? computing + capped + waiting : 0;
+  return waiting + (is_memory_bound() ? computing : memory_share * computing);
+}
+
+double KernelPieces::beside(double array, double faster_memory) const {
+  if (is_memory_bound()) return std::max(array, (computing + waiting) / faster_memory);
+  return std::max(array, std::max(0.0, memory_share) * computing / faster_memory) + waiting / faster_memory;
+}
+
 double KernelPieces::with(const KernelFactors& factors, const ArrayPower& power) const {
-  const double array = on_array(*this, factors, power);
-  if (capped > 0) return std::max(array, in_memory(*this, factors));
-  if (waiting <= computing) return array + waiting / factors.memory;
-  return std::max(array, (computing + waiting) / factors.memory);
+  return beside(on_array(*this, factors, power), factors.memory);
 }
 
 double KernelPieces::at_least(const KernelFactors& factors, const ArrayPower& power) const {
   const double array = factors.cap > 1 ? computing / factors.compute : on_array(*this, factors, power);
-  if (capped > 0) return std::max(array, in_memory(*this, factors));
+  const double usual = beside(array, factors.memory);
+  if (memory_share != kUnknown) return std::min(usual, with_share(1 - kMargin).beside(array, factors.memory));
+  if (capped > 0) return usual;
   return std::min(array + waiting / factors.memory, std::max(array, (computing + waiting) / factors.memory));
 }
 
 double KernelPieces::at_most(const KernelFactors& factors, const ArrayPower& power) const {
   double array = on_array(*this, factors, power);
-  if (capped > 0) return std::max(array, in_memory(*this, factors));
   const double power_left = power_at(factors.cap, power) / factors.compute;
-  if (power.is_capped && power_left < 1) {
+  if (capped == 0 && power.is_capped && power_left < 1) {
     array = computing / factors.compute / clock_at(1, power_left, power);
   }
-  const double always = std::max(array, (computing + waiting) / factors.memory);
-  return waiting == 0 ? array : std::max(array + waiting / factors.memory, always);
+  const double usual = beside(array, factors.memory);
+  if (memory_share != kUnknown) return std::max(usual, with_share(1 + kMargin).beside(array, factors.memory));
+  if (capped > 0 || waiting == 0) return usual;
+  return std::max(array + waiting / factors.memory, std::max(array, (computing + waiting) / factors.memory));
+}
+
+KernelPieces KernelPieces::with_share(double times) const {
+  KernelPieces other = *this;
+  other.memory_share *= times;
+  return other;
 }
 
 }  // namespace weft::platforms

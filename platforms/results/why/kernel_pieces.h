@@ -20,19 +20,33 @@ struct KernelFactors {
 /// Pieces of kernels of one name, in ps: computing at the full clock, waiting for memory beyond that, and what a cap
 /// adds to both.
 struct KernelPieces {
+  static constexpr double kUnknown = -1;
+
   double computing = 0;
   double capped = 0;
   double waiting = 0;
+  /// What memory alone takes for their bytes, over what they compute at the full clock (MemoryShare). kUnknown, as in
+  /// results of earlier versions: memory binds those that wait for longer than they compute, and no others.
+  double memory_share = kUnknown;
 
-  /// What they take with a change. A kernel that waits longer than it computes moves bytes all the time, so that a
-  /// faster array gains nothing there, and a faster memory until the array is the slower one. A kernel at a cap of
-  /// power takes its energy at that power: per operation that goes with the square of the clock, down to the lowest
-  /// voltage (hw/accelerator/compute_config.h). Memory binds it only where it is the slower one then.
+  /// What they take with a change. A kernel that memory binds moves bytes all the time, so that a faster array gains
+  /// nothing there, and a faster memory until the array is the slower one. Of others a slower memory is hidden until it
+  /// binds, and what they wait is where nothing hides it: at the beginning, or behind what others move. A kernel at a
+  /// cap of power takes its energy at that power: per operation that goes with the square of the clock, down to the
+  /// lowest voltage (hw/accelerator/compute_config.h). Memory binds it only where it is the slower one then.
   [[nodiscard]] double with(const KernelFactors& factors, const ArrayPower& power) const;
-  /// At least: of both readings of the waiting the shorter one; more power lifts the cap.
+  /// At least, where memory binds somewhat later than its share says; more power lifts the cap.
   [[nodiscard]] double at_least(const KernelFactors& factors, const ArrayPower& power) const;
-  /// At most, but for memory that hides behind computing: a kernel that a cap does not slow down may be just below it.
+  /// At most, where it binds somewhat earlier; a kernel that a cap does not slow down may be just below it.
   [[nodiscard]] double at_most(const KernelFactors& factors, const ArrayPower& power) const;
+  /// What memory alone takes for their bytes, as far as known.
+  [[nodiscard]] double in_memory() const;
+
+ private:
+  [[nodiscard]] bool is_memory_bound() const;
+  [[nodiscard]] KernelPieces with_share(double times) const;
+  /// On an array that takes so long.
+  [[nodiscard]] double beside(double array, double faster_memory) const;
 };
 
 }  // namespace weft::platforms

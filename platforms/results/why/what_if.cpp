@@ -147,7 +147,9 @@ void WhatIf::add(Chain& chain, const ordered_json& pieces, double share) const {
   for (const ordered_json& piece : pieces) {
     const double ps = share * piece["ps"].get<double>();
     if (piece["of"] == "kernel" && piece["kind"] != "launch" && piece["kind"] != "lost cores") {
-      KernelPieces& kernel = chain.kernels[piece["about"]];
+      const double memory_share = piece.value("memory_share", KernelPieces::kUnknown);
+      KernelPieces& kernel = chain.kernels[{piece["about"], memory_share}];
+      kernel.memory_share = memory_share;
       double* part = piece["kind"] == "kernel"   ? &kernel.computing
                      : piece["kind"] == "cap"    ? &kernel.capped
                      : piece["kind"] == "memory" ? &kernel.waiting
@@ -291,9 +293,7 @@ bool WhatIf::has_timers() const {
 
 double WhatIf::bound_by_memory() const {
   double sum = 0;
-  for (const auto& [name, kernel] : path_.kernels) {
-    if (kernel.waiting > 0) sum += kernel.computing + kernel.capped + kernel.waiting;
-  }
+  for (const auto& [name, kernel] : path_.kernels) sum += kernel.in_memory();
   return sum;
 }
 

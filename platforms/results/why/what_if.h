@@ -74,9 +74,9 @@ class WhatIf {
     std::map<const Resource*, double> ps;
     /// Of these, what passes an end's link or interface, by the share of its rate that a fault has left it.
     std::map<const Resource*, std::map<double, double>> at_end_ps;
-    std::map<Starved, double> loops_ps;           ///< on such links, and not in `ps`
-    std::map<std::string, KernelPieces> kernels;  ///< which are not in `ps`
-    double faults_ps = 0;                         ///< what bytes would spend less on links if these had their full rate
+    std::map<Starved, double> loops_ps;                              ///< on such links, and not in `ps`
+    std::map<std::pair<std::string, double>, KernelPieces> kernels;  ///< by name and memory's share; not in `ps`
+    double faults_ps = 0;  ///< what bytes would spend less on links if these had their full rate
 
     [[nodiscard]] double of(const Resource& resource) const;
   };
@@ -97,7 +97,7 @@ class WhatIf {
   [[nodiscard]] double shorter_collectives(const Factors& factors) const;
 
   [[nodiscard]] bool has_timers() const;
-  /// Kernels on the path that wait for memory.
+  /// What memory alone takes for kernels on the path.
   [[nodiscard]] double bound_by_memory() const;
   /// The longest that any one was in use: `used_ps`, or pieces of the path or of a group's collectives.
   [[nodiscard]] double used(const Resource& resource) const;

@@ -85,7 +85,7 @@ class Names {
   [[nodiscard]] ordered_json piece(const Why& why, Time time) {
     named_.insert(why.place);
     const Causes::Context& about = causes_.context_of(why.context);
-    constexpr std::size_t kMembers = 10;  // with `times` and `step` of the path's
+    constexpr std::size_t kMembers = 11;  // with `times` and `step` of the path's
     ordered_json piece = with_room(kMembers);
     piece["of"] = about.is_kernel ? "kernel" : "thread";
     piece["about"] = about.name.empty() ? "the start" : about.name;
@@ -94,6 +94,7 @@ class Names {
     piece["on_link"] = Causes::is_link(why.place);
     piece["network"] = network(why.place);
     piece["ps"] = time.count();
+    if (about.is_kernel) piece["memory_share"] = about.share.value();
     if (std::string job = jobs_.are_several() ? jobs_.of(why, about) : ""; !job.empty()) piece["job"] = std::move(job);
     return piece;
   }

@@ -209,6 +209,12 @@ void GraphEngine::wake_others(const End& end) {
   }
 }
 
+double GraphEngine::done_by_mean() const {
+  std::uint64_t sum = 0;
+  for (std::size_t r = 0; r < ends_.size(); ++r) sum += ends_[r]->done + (steady_ ? steady_->counts(r).nodes : 0);
+  return static_cast<double>(sum) / static_cast<double>(ends_.size());
+}
+
 void GraphEngine::done(End& end, Work work) {
   Graph& graph = *work.graph;
   const Node& node = *work.node;

@@ -172,10 +172,9 @@ class GraphEngine {
   [[nodiscard]] collectives::CompressedAmount compressed() const;
   /// After the run: whether some kernel took its time from the accelerator's configuration.
   [[nodiscard]] bool estimates() const { return estimates_; }
-  /// Nodes that rank 0 has done, by which progress is told.
-  [[nodiscard]] std::uint64_t done_by_first() const {
-    return ends_.front()->done + (steady_ ? steady_->counts(0).nodes : 0);
-  }
+  /// Nodes that a rank has done, the mean of all, those that are left out among them. One rank alone does not tell
+  /// progress: while a pipeline fills, its first stage is ahead.
+  [[nodiscard]] double done_by_mean() const;
 
  private:
   static constexpr std::uint64_t kWake = 1ULL << 60;

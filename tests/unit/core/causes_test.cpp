@@ -102,6 +102,22 @@ TEST(Causes, PacketsAreInFlightAndThenComeByteByByte) {
   expect_path(causes.path(kNever), {{70, CauseKind::kPropagation, link, 0}, {130, CauseKind::kSerialisation, link, 0}});
 }
 
+TEST(Causes, TellKernelsOfOneNameApartByTheirBytes) {
+  Causes causes;
+  const std::uint32_t product = causes.kernel_context("layer", MemoryShare(30_ns, 100_ns));
+  const std::uint32_t sum = causes.kernel_context("layer", MemoryShare(400_ns, 100_ns));
+  EXPECT_NE(product, sum);
+  EXPECT_EQ(causes.kernel_context("layer", MemoryShare(30'100_ps, 100_ns)), product);  // within a step
+  EXPECT_NE(causes.kernel_context("layer"), product);
+  EXPECT_EQ(causes.context_of(product).name, "layer");
+  EXPECT_NEAR(causes.context_of(product).share.value(), 0.3, 0.3 * 0.015);
+  EXPECT_NEAR(causes.context_of(sum).share.value(), 4, 4 * 0.015);
+  EXPECT_EQ(MemoryShare().value(), 0);
+  EXPECT_EQ(MemoryShare(Time(), 1_ns).value(), 0);
+  EXPECT_EQ(MemoryShare(1_ns, Time()).value(), 64);
+  EXPECT_EQ(MemoryShare(1_s, 1_ps).value(), 64);
+}
+
 TEST(Causes, KeepAFewPiecesOfAKernelOfManySlices) {
   Causes causes;
   causes.begin_run({"accelerator"});

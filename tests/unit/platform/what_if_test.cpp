@@ -337,6 +337,29 @@ TEST(KernelPieces, WaitForTheSlowerOne) {
   EXPECT_DOUBLE_EQ(seldom.at_most({2, 1, 1}, free), 400);
 }
 
+TEST(KernelPieces, HideMemoryUntilItBinds) {
+  const ArrayPower free;
+  // Memory takes 60 ps for their bytes, and 20 ps where nothing hides it.
+  const KernelPieces hidden{100, 0, 20, 0.6};
+  EXPECT_DOUBLE_EQ(hidden.in_memory(), 80);
+  EXPECT_DOUBLE_EQ(hidden.with({}, free), 120);
+  EXPECT_DOUBLE_EQ(hidden.with({1, 1, 0.8}, free), 125);
+  EXPECT_DOUBLE_EQ(hidden.with({1, 1, 0.5}, free), 160);
+  EXPECT_DOUBLE_EQ(hidden.with({2, 1, 1}, free), 80);
+  EXPECT_DOUBLE_EQ(hidden.at_least({1, 1, 0.5}, free), 154);
+  EXPECT_DOUBLE_EQ(hidden.at_most({1, 1, 0.5}, free), 166);
+  // It binds, whatever they waited.
+  const KernelPieces bound{100, 0, 20, 1.2};
+  EXPECT_DOUBLE_EQ(bound.in_memory(), 120);
+  EXPECT_DOUBLE_EQ(bound.with({2, 1, 1}, free), 120);
+  EXPECT_DOUBLE_EQ(bound.with({1, 1, 0.5}, free), 240);
+  EXPECT_DOUBLE_EQ(bound.with({1, 1, 2}, free), 100);
+  // Beside a cap.
+  const KernelPieces capped{80, 20, 0, 0.5};
+  EXPECT_DOUBLE_EQ(capped.with({1, 1, 0.5}, {true, 0.5}), 100);
+  EXPECT_DOUBLE_EQ(capped.with({1, 1, 0.25}, {true, 0.5}), 160);
+}
+
 /// Energy at a cap goes with the square of the clock, power with its cube: twice the rate is the clock's cube root of a
 /// half.
 TEST(KernelPieces, TakeTheirEnergyAtTheCap) {
