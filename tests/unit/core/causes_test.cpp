@@ -115,7 +115,7 @@ TEST(Causes, TellKernelsOfOneNameApartByTheirBytes) {
   EXPECT_EQ(MemoryShare().value(), 0);
   EXPECT_EQ(MemoryShare(Time(), 1_ns).value(), 0);
   EXPECT_EQ(MemoryShare(1_ns, Time()).value(), 64);
-  EXPECT_EQ(MemoryShare(1_s, 1_ps).value(), 64);
+  EXPECT_EQ(MemoryShare(1'000_ms, 1_ps).value(), 64);
 }
 
 TEST(Causes, KeepAFewPiecesOfAKernelOfManySlices) {
