@@ -10,8 +10,8 @@
 
 #include "platforms/cli/output.h"
 #include "platforms/commands/command.h"
+#include "platforms/results/compare/compare.h"
 #include "platforms/results/run_results.h"
-#include "platforms/results/why/compare.h"
 
 namespace weft::platforms {
 namespace {
@@ -53,7 +53,8 @@ int compare(const CompareOptions& options) {
 Command compare_command(const Arguments& parent) {
   auto options = std::make_shared<CompareOptions>();
   const Arguments app = parent.add_subcommand("compare", "Tells how runs differ from the first, and why");
-  app.add_option("OUT", options->results, "Folders of results of weft run; with --why, paths are compared")
+  app.add_option("OUT", options->results,
+                 "Folders of results of weft run or weft collective; with --why, paths are compared")
       .required()
       .type_name("FOLDER");
   app.add_option("--tolerance", options->tolerance, "Exit with 1 if a run's time differs by more than so many percent")

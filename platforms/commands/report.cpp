@@ -28,11 +28,7 @@ int report(const ReportOptions& options) {
   const fs::path results = options.results;
   nlohmann::ordered_json shown = read_results(results);
   if (!options.other.empty()) {
-    nlohmann::ordered_json other = read_results(options.other);
-    shown["other"] = {{"folder", options.other}, {"summary", other["summary"]}};
-    for (const char* part : {"config", "why", "over_time"}) {
-      if (other.contains(part)) shown["other"][part] = other[part];
-    }
+    put_beside(shown, results, read_results(options.other), options.other);
   }
   const std::string page = report_page(shown);
   ResultFiles files;

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "platforms/cli/output.h"
@@ -69,6 +70,18 @@ std::string not_simulated(const std::vector<ResourceChange>& changes, const orde
   return "";
 }
 
+constexpr const char* kFailedRun = "the run with this change failed: ";
+
+/// Why a change was not simulated. What the simulator says on several lines stays on those.
+std::string not_simulated_text(const std::string& why) {
+  if (!why.starts_with(kFailedRun) || why.find('\n') == std::string::npos)
+    return wrapped("Not simulated: " + why + ".", 0) + "\n";
+  std::string said = "\n" + why.substr(std::string_view(kFailedRun).size());
+  for (std::size_t at = said.find('\n'); at != std::string::npos; at = said.find('\n', at + 1))
+    said.insert(at + 1, "  ");
+  return "Not simulated: the run with this change failed:" + said + "\n";
+}
+
 /// Simulates again what `why` is of, with settings; its critical path's length.
 std::int64_t simulate(const std::string& config, const ordered_json& of, const std::vector<ChangedSetting>& settings) {
   const traces::Temporary folder = traces::Temporary::make_folder(fs::temp_directory_path());
@@ -84,7 +97,7 @@ std::int64_t simulate(const std::string& config, const ordered_json& of, const s
   if (child.exit_code != 0) {
     std::string text = child.err.substr(child.err.starts_with("weft: ") ? 6 : 0);
     while (text.ends_with('\n') || text.ends_with('.')) text.pop_back();
-    throw std::runtime_error("the run with this change failed: " + text);
+    throw std::runtime_error(kFailedRun + text);
   }
   const ordered_json why = read_run(folder.path() / "run").why;
   return why["until_ps"].get<std::int64_t>() - why["from_ps"].get<std::int64_t>();
@@ -191,8 +204,7 @@ std::string to_text(const ordered_json& rows) {
                       0) +
               "\n";
     }
-    if (row.contains("not_simulated"))
-      text += wrapped("Not simulated: " + row["not_simulated"].get<std::string>() + ".", 0) + "\n";
+    if (row.contains("not_simulated")) text += not_simulated_text(row["not_simulated"]);
   }
   if (loose) {
     text += wrapped(

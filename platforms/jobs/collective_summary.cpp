@@ -259,6 +259,7 @@ ordered_json CollectiveRows::summary(const ordered_json& partial) {
           {"type", name_of(request_.type)},
           {"ranks", machine_->size()},
           {"algorithm", algorithm.empty() ? std::string(name_of(machine_->config().collectives.algorithm)) : algorithm},
+          {"warm_up", request_.warms_up},
           {"remark", remark_},
           // What changes nothing is known at the end alone.
           {"without_effect", partial.is_null() ? idle_->json() : ordered_json::array()},

@@ -21,9 +21,9 @@ namespace {
 using Names = std::set<std::string>;
 
 /// Members of a result that a study keeps.
-const Names kRows = {"weft",      "platform", "workload",       "op",     "type",        "ranks",
-                     "algorithm", "remark",   "without_effect", "links",  "counters",    "warnings",
-                     "events",    "hops",     "rows",           "digest", "simulated_us"};
+const Names kRows = {"weft",      "platform", "workload",       "op",     "type",         "ranks",
+                     "algorithm", "remark",   "without_effect", "links",  "counters",     "warnings",
+                     "events",    "hops",     "rows",           "digest", "simulated_us", "warm_up"};
 const Names kRow = {"bytes",       "time_us", "algbw", "busbw",     "host_busy_us", "wrong",  "algorithm",
                     "dpa_busy_us", "busy",    "binds", "multicast", "phases",       "traffic"};
 const Names kRun = {"weft",         "platform",     "description",    "file",      "workload",

@@ -17,22 +17,22 @@ function compared() {
   ], rows, 3);
 }
 
-/** Where the critical paths differ: time by kind. Nothing where one run has none. */
-function changedPath() {
-  const sums = (why) => d3.nest().key((piece) => piece.kind).rollup((some) => d3.sum(some, (piece) => piece.ps) / 1e6)
-    .map(why.pieces, d3.map);
-  const has = (why) => isObject(why) && Array.isArray(why.pieces) && why.pieces.every((piece) => isNumber(piece.ps));
-  if (!has(results.why) || !has(results.other.why)) return [];
-  const [mine, theirs] = [sums(results.why), sums(results.other.why)];
-  const rows = d3.set([...mine.keys(), ...theirs.keys()]).values()
-    .map((kind) => ({kind, value: mine.get(kind) || 0, other: theirs.get(kind) || 0}));
+const comparison = isObject(results.comparison) ? results.comparison : {};
+const paragraphs = (texts) => (Array.isArray(texts) ? texts : [texts]).filter(Boolean).map((text) => element('p', {}, text));
+
+/** What the difference goes to, as weft compare tells it. */
+function changedParts() {
+  const rows = Array.isArray(comparison.parts) ? comparison.parts : [];
   const signed = (value) => (value > 0 ? '+' : value < 0 ? '-' : '') + time(Math.abs(value));
-  return [element('h3', {}, 'Critical paths'), ...sortable('changed-path', 'What both critical paths go to; the changes add up', [
-    {title: 'What', value: (row) => wordsOfKind(row.kind)},
-    {title: 'This run', number: true, value: (row) => row.value, text: (row) => time(row.value)},
-    {title: 'The other', number: true, value: (row) => row.other, text: (row) => time(row.other)},
-    {title: 'Change', number: true, value: (row) => Math.abs(row.other - row.value), text: (row) => signed(row.other - row.value)},
-  ], rows, 3)];
+  const hint = paragraphs(comparison.hint);
+  if (rows.length === 0 || comparison.by === 'nothing') return hint;
+  return [element('h3', {}, 'What the difference is'), ...sortable('changed-parts',
+    'By ' + comparison.by + '; the differences add up', [
+      {title: 'What', value: (row) => row.part},
+      {title: 'This run', number: true, value: (row) => row.before_us, text: (row) => time(row.before_us)},
+      {title: 'The other', number: true, value: (row) => row.after_us, text: (row) => time(row.after_us)},
+      {title: 'Difference', number: true, value: (row) => Math.abs(row.difference_us), text: (row) => signed(row.difference_us)},
+    ], rows, 3), ...hint];
 }
 
 /** Both over time, one below the other on the same axes. */
@@ -46,24 +46,20 @@ function bothOverTime() {
     element('h3', {}, 'The other over time'), timeChart({...both[1], strips: []}, scale)];
 }
 
+/** What differs in what was run, and in the configuration. */
 function changedSettings() {
-  const text = (value) => (value === undefined ? '' : typeof value === 'string' ? value : JSON.stringify(value));
-  const valuesOf = (config) => (config && isObject(config.values) ? config.values : {});
-  const valueAt = (values, path) => (isObject(values[path]) ? values[path].value : values[path]);
-  const [mine, theirs] = [valuesOf(results.config), valuesOf(results.other.config)];
-  const paths = [...new Set([...Object.keys(mine), ...Object.keys(theirs)])]
-    .filter((path) => text(valueAt(mine, path)) !== text(valueAt(theirs, path)));
-  if (paths.length === 0) return [element('p', {}, 'Both have the same configuration.')];
-  return [element('h3', {}, 'Settings'), ...sortable('changed-table', 'Settings that differ', [
-    {title: 'Field', value: (path) => path},
-    {title: 'This run', value: (path) => text(valueAt(mine, path))},
-    {title: 'The other', value: (path) => text(valueAt(theirs, path))},
-  ], paths, 0)];
+  const rows = Array.isArray(comparison.lines) ? comparison.lines : [];
+  if (rows.length === 0) return paragraphs('Both have the same configuration.');
+  return [element('h3', {}, 'What differs'), ...sortable('changed-table', 'What was run, and settings', [
+    {title: 'What', value: (row) => row[0].trim()},
+    {title: 'This run', value: (row) => row[1]},
+    {title: 'The other', value: (row) => row[2]},
+  ], rows, 0)];
 }
 
 if (isObject(results.other) && isObject(results.other.summary)) {
   section('compared', 'Beside another run', () => [
     element('p', {}, 'The other run is ' + results.other.folder + ', of ' + results.other.summary.platform + '.'),
-    ...compared(), ...changedPath(), ...bothOverTime(), ...changedSettings(),
+    ...paragraphs(comparison.warnings), ...compared(), ...changedSettings(), ...changedParts(), ...bothOverTime(),
   ]);
 }

@@ -83,28 +83,19 @@ function section(id, title, fill) {
   document.getElementById('contents').append(element('li', {}, element('a', {href: '#' + id}, title)));
 }
 
-// Kinds of pieces of a critical path: their colours and words.
-const kinds = {
-  kernel: ['computing', 'computing'],
-  cap: ['computing', 'computing longer for a cap of power or clock'],
-  'lost cores': ['computing', 'computing longer for cores that collectives have'],
-  memory: ['memory', 'waiting for HBM'],
-  'remote memory': ['memory', 'remote memory'],
-  launch: ['control', 'being launched'],
-  copy: ['copying', 'copies and sums of an accelerator'],
-  'host link': ['copying', 'host link and DMA of an interface'],
-  'network interface': ['network', 'network interface'],
-  injection: ['network', 'waiting for a turn to send'],
-  serialisation: ['network', 'bytes that pass a link'],
-  queue: ['network', 'packets that wait for a link'],
-  credit: ['network', 'packets that wait for room in a buffer'],
-  pipeline: ['network', 'switches'],
-  reduction: ['network', 'sums in switches'],
-  propagation: ['network', 'propagation'],
-  recovery: ['waiting', 'timers until something is sent again'],
-  firmware: ['control', 'firmware'],
-  software: ['control', 'what programs let pass'],
-  host: ['control', 'launches by the host'],
+// Kinds of pieces of a critical path: their colours. Words for them are those of weft why, which come with the results.
+const colours = {
+  kernel: 'computing', cap: 'computing', 'lost cores': 'computing',
+  memory: 'memory', 'remote memory': 'memory',
+  copy: 'copying', 'host link': 'copying', 'network interface': 'copying',
+  injection: 'network', serialisation: 'network', queue: 'network', credit: 'network', pipeline: 'network',
+  reduction: 'network', propagation: 'network',
+  recovery: 'waiting',
+  launch: 'control', firmware: 'control', software: 'control', host: 'control',
 };
-const colourOfKind = (kind) => (kinds[kind] || ['other'])[0];
-const wordsOfKind = (kind) => (kinds[kind] || ['other', kind])[1];
+const colourOfKind = (kind) => colours[kind] || 'other';
+const wordsByNetwork = isObject(results.words) ? results.words : {};
+function wordsOfPiece(piece) {
+  const words = wordsByNetwork[piece.network || ''];
+  return isObject(words) && typeof words[piece.kind] === 'string' ? words[piece.kind] : String(piece.kind);
+}

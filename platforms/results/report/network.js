@@ -58,21 +58,16 @@ const linkRows = results.links && Array.isArray(results.links.rows) ? results.li
 const linkColumns = linkRows.length > 0 ? results.links.columns : [];
 const column = (name) => linkColumns.indexOf(name);
 
-/** Of the path, by its names for links: network.b.out7 is the output of network.b.port7. */
-const pathOnLinks = new Map();
-pieces.filter((piece) => piece.on_link === true).forEach((piece) => {
-  pathOnLinks.set(piece.place, (pathOnLinks.get(piece.place) || 0) + piece.ps);
-});
-function onPath(link) {
-  const port = /^(.*)\.port(\d+) to /.exec(link);
-  const name = port ? port[1] + '.out' + port[2] : link.replace(/ out$/, '');
-  return (pathOnLinks.get(name) || 0) / (pathLength || 1);
-}
+/** What of the path is on a link. */
+const pathOnLinks = new Map(Object.entries(isObject(results.on_path) ? results.on_path : {}));
+const onPath = (link) => (pathOnLinks.get(link) || 0) / (pathLength || 1);
 
 function linkTable() {
   if (linkRows.length === 0) return [];
   const format = {utilisation: percent, bytes, most_queued_bytes: bytes, blocked_us: time};
   const number = (row, index) => Number(row[index]);
+  // Where the path is on none of them, the busiest come first.
+  linkRows.sort((a, b) => number(b, 1) - number(a, 1));
   const isQuiet = (index) => linkRows.every((row) => number(row, index) === 0);
   const columns = [{title: 'Link', value: (row) => row[0]}];
   if (pathOnLinks.size > 0) {

@@ -16,7 +16,7 @@ function pathTree() {
   pieces.forEach((piece) => {
     const isKernel = piece.of === 'kernel';
     const about = child(child(root, isKernel ? 'kernels' : 'between kernels'), String(piece.about));
-    const kind = child(about, wordsOfKind(piece.kind), {kind: piece.kind});
+    const kind = child(about, wordsOfPiece(piece), {kind: piece.kind});
     const leaf = child(kind, String(piece.place), {kind: piece.kind});
     leaf.ps = (leaf.ps || 0) + piece.ps;
   });
@@ -142,6 +142,17 @@ function flame(tree) {
   return figure;
 }
 
+const kindsOfWords = new Map();
+pieces.forEach((piece) => {
+  const words = wordsOfPiece(piece);
+  kindsOfWords.set(words, (kindsOfWords.get(words) || new Set()).add(piece.kind));
+});
+/** With the kind of why.json, where pieces of several kinds have these words. */
+function wordsAndKind(piece) {
+  const words = wordsOfPiece(piece);
+  return kindsOfWords.get(words).size > 1 ? words + ' (' + piece.kind + ')' : words;
+}
+
 section('path', 'Critical path', () => {
   if (pathLength === 0) {
     return isObject(summary.breakdown_us) && isNumber(summary.accelerators)
@@ -155,10 +166,10 @@ section('path', 'Critical path', () => {
     legend(used),
     ...sortable('path-table', 'Pieces of the critical path', [
       {title: 'For', value: (piece) => piece.about},
-      {title: 'Kind', value: (piece) => wordsOfKind(piece.kind)},
-      {title: 'Place', value: (piece) => piece.place},
-      {title: 'Time', number: true, value: (piece) => piece.ps, text: (piece) => time(piece.ps * 1e-6)},
       {title: 'Share', number: true, value: (piece) => piece.ps, text: (piece) => percent(piece.ps / pathLength)},
-    ], pieces, 3),
+      {title: 'Time', number: true, value: (piece) => piece.ps, text: (piece) => time(piece.ps * 1e-6)},
+      {title: 'What', value: wordsAndKind},
+      {title: 'Place', value: (piece) => piece.place},
+    ], pieces, 1),
   ];
 });

@@ -66,7 +66,9 @@ std::string advice_text(const ordered_json& advice, std::size_t most) {
   for (const ordered_json& row : advice["resources"]) {
     if (lines.size() > most) break;
     widest = std::max(widest, gain(row["twice_ps"]));
-    const auto bar = static_cast<std::size_t>(20 * gain(row["twice_ps"]) / widest + 0.5);
+    constexpr double kNothing = 0.05;  // percent, which is written as 0.0
+    const double twice = gain(row["twice_ps"]);
+    const auto bar = static_cast<std::size_t>(twice < kNothing ? 0 : 20 * twice / widest + 0.5);
     lines.push_back({fmt::format("  {} ({})", row["name"].get<std::string>(), row["words"].get<std::string>()),
                      fmt::format("{:.1f} %", gain(row["little_ps"])), fmt::format("{:.1f} %", gain(row["twice_ps"])),
                      std::string(bar, '#') + (row["loose"].get<bool>() ? " loose" : "")});

@@ -119,6 +119,12 @@ std::optional<double> times_in(const std::string& value) {
   return number->value;
 }
 
+/// "xN" in what is expected, and of an N that is not above 0, that it is to be.
+std::string times_expected(const std::string& got) {
+  const bool is_number = got.starts_with('x') && number_in(got.substr(1)).has_value();
+  return is_number ? "xN with N above 0" : "xN";
+}
+
 /// So many times as fast. Nothing if the text is neither xN, nor inf, nor the 0 of what is a time.
 std::optional<double> speed_in(const std::string& value, bool is_rate) {
   if (value == "inf") return kInfinite;
@@ -153,7 +159,10 @@ ResourceChange read_change(const std::string& text, const ordered_json& values) 
     if (resource.settings.empty()) continue;
     if (name == resource.name) {
       const auto speed = speed_in(value, resource.settings.front().is_rate);
-      if (!speed) throw std::invalid_argument(fmt::format("{}: expected xN or inf, got \"{}\"", name, value));
+      if (!speed) {
+        throw std::invalid_argument(
+            fmt::format("{}: expected {} or inf, got \"{}\"", name, times_expected(value), value));
+      }
       return {&resource, "", *speed};
     }
     const auto setting = std::find_if(resource.settings.begin(), resource.settings.end(),
@@ -171,8 +180,9 @@ ResourceChange read_change(const std::string& text, const ordered_json& values) 
               has_others(resource, name, values)};
     }
     const std::string example = present.empty() ? "" : " or a value like " + present;
-    throw std::invalid_argument(fmt::format("{}: expected xN{} {}{}, got \"{}\"", name, example.empty() ? " or" : ",",
-                                            setting->is_rate ? "inf" : "0", example, value));
+    throw std::invalid_argument(
+        fmt::format("{}: expected {}{} {}{}, got \"{}\"", name, setting->is_rate ? times_expected(value) : "xN",
+                    example.empty() ? " or" : ",", setting->is_rate ? "inf" : "0", example, value));
   }
   throw std::invalid_argument(fmt::format("expected one of {}, or a field of these, got \"{}\"", names(), name));
 }

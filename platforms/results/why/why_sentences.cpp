@@ -12,6 +12,7 @@
 
 #include "hw/core/quantity.h"
 #include "platforms/results/format.h"
+#include "platforms/results/why/named.h"
 #include "platforms/results/why/resources.h"
 
 namespace weft::platforms {
@@ -163,14 +164,14 @@ std::string carried_text(const ordered_json& link) {
   }
   std::string text = words.empty() ? "" : " It carried " + and_list(words) + ".";
   words.clear();
-  const ordered_json& flows = member_of(carried, "flows");
-  if (flows.empty() || flows[0]["share"].get<double>() > kAlone) return text;
-  for (const ordered_json& flow : flows) {
-    if (words.size() == kMostNames || flow["share"].get<double>() < 1 - kAlone) break;
-    words.push_back(
-        fmt::format("{} to {} ({})", flow["from"].get<std::string>(), flow["to"].get<std::string>(), percent(flow)));
+  const std::vector<NamedFlow> flows = flows_of(link);
+  if (flows.empty() || flows[0].share > kAlone) return text;
+  auto others = carried["flow_count"].get<std::int64_t>();
+  for (const NamedFlow& flow : flows) {
+    if (words.size() == kMostNames || flow.share < 1 - kAlone) break;
+    words.push_back(fmt::format("{} ({:.0f} %)", flow.name, 100 * flow.share));
+    others -= flow.flows;
   }
-  const auto others = carried["flow_count"].get<std::int64_t>() - static_cast<std::int64_t>(words.size());
   if (others > 0) words.push_back(others == 1 ? "1 other flow" : fmt::format("{} other flows", others));
   return text + " Its bytes are of " + and_list(words) + ".";
 }
@@ -236,14 +237,17 @@ Topic lossy_topic(const ordered_json& why, const PathParts& parts) {
 }
 
 /// What is between kernels, and which part of it is for what. `told` of it has sentences of its own.
-Topic between_topic(const PathParts& parts, std::int64_t told) {
+Topic between_topic(const ordered_json& why, const PathParts& parts, std::int64_t told) {
   const std::int64_t ps = parts.between.ps;
   if (parts.share(ps) < PathParts::kLeastShare) return {};
   const auto [topic, worst] = parts.between.worst_first().front();
   const bool is_all = parts.percent(worst->ps) == parts.percent(ps);
-  return {std::max<std::int64_t>(ps - told, 0),
-          fmt::format("{} is between kernels: {}; {} is for {}.", parts.percent(ps), shares(parts.of_others, parts, ps),
-                      is_all ? "all of that" : "the largest part of that, " + parts.percent(worst->ps) + ",", topic)};
+  const std::string collective = topic.starts_with("collectives of groups") ? most_of_groups(why) : "";
+  return {
+      std::max<std::int64_t>(ps - told, 0),
+      fmt::format("{} is between kernels: {}; {} is for {}{}.", parts.percent(ps), shares(parts.of_others, parts, ps),
+                  is_all ? "all of that" : "the largest part of that, " + parts.percent(worst->ps) + ",", topic,
+                  collective.empty() ? "" : ", mostly " + collective)};
 }
 
 }  // namespace
@@ -264,7 +268,7 @@ std::string why_sentences(const ordered_json& why, const PathParts& parts) {
   text += jobs_text(why, parts);
   std::vector<Topic> topics = {kernels_topic(why, parts), host_topic(why, parts), link_topic(why, parts),
                                lossy_topic(why, parts)};
-  topics.push_back(between_topic(parts, topics[1].ps + topics[2].ps + topics[3].ps));
+  topics.push_back(between_topic(why, parts, topics[1].ps + topics[2].ps + topics[3].ps));
   std::stable_sort(topics.begin(), topics.end(), [](const Topic& a, const Topic& b) { return a.ps > b.ps; });
   for (const Topic& topic : topics) {
     if (!topic.text.empty()) text += " " + topic.text;

@@ -12,7 +12,9 @@
 #include <utility>
 #include <vector>
 
+#include "platforms/config/text.h"
 #include "platforms/results/format.h"
+#include "platforms/results/why/named.h"
 #include "platforms/results/why/path_parts.h"
 #include "platforms/results/why/resources.h"
 #include "platforms/results/why/why_sentences.h"
@@ -129,21 +131,22 @@ class Tree {
 
 /// What kind of machine it is, as far as `values` say.
 std::string machine_text(const ordered_json& values) {
-  static constexpr std::array<std::pair<const char*, const char*>, 7> kFields = {
-      {{"accelerators", " accelerators"},
-       {"per_node", " a node"},
-       {"fabric.topology", ""},
-       {"fabric.hosts_per_leaf", " ends a leaf"},
-       {"fabric.uplinks", " uplinks"},
-       {"fabric.routing", " routing"},
-       {"collectives.algorithm", ""}}};
-  std::string line;
-  for (const auto& [field, words] : kFields) {
+  std::vector<std::string> words;
+  const auto add = [&](const char* field, const char* what) {
     const std::string text = configured(values, field);
-    if (text.empty() || text == "0") continue;
-    line += (line.empty() ? "" : ", ") + text + words;
+    if (!text.empty() && text != "0") words.push_back(text + what);
+  };
+  const std::string accelerators = configured(values, "accelerators");
+  if (!accelerators.empty()) words.push_back(accelerators + (accelerators == "1" ? " accelerator" : " accelerators"));
+  add("per_node", " a node");
+  add("fabric.topology", "");
+  if (configured(values, "fabric.topology") == "fat-tree") {  // others have no leaves
+    add("fabric.hosts_per_leaf", " ends a leaf");
+    add("fabric.uplinks", " uplinks");
   }
-  return line.empty() ? "" : line + "\n\n";
+  add("fabric.routing", " routing");
+  add("collectives.algorithm", "");
+  return words.empty() ? "" : join(words, ", ") + "\n\n";
 }
 
 /// Every resource that the path has, in the order of all tables of this kind, or those with next to nothing together.
@@ -178,7 +181,9 @@ std::string resources_text(const ordered_json& why, const ordered_json& values, 
     if (together && others > 1 && is_nothing(found->second)) {
       rest.add(found->second.ps, found->second.times);
     } else {
-      add(std::string(resource.words), found->second, settings_text(values, resource));
+      const std::string settings = settings_text(values, resource);
+      add(std::string(resource.words), found->second,
+          resource.name == "software" && settings.empty() ? fields_of_programs(why, values) : settings);
     }
   }
   if (rest.ps > 0) add(fmt::format("{} others", others), rest, "");
@@ -187,17 +192,14 @@ std::string resources_text(const ordered_json& why, const ordered_json& values, 
 
 /// "a 80 %, b 20 %": whose bytes a link has carried, of jobs, or of flows.
 std::string carried_by(const ordered_json& link) {
-  const ordered_json& carried = member_of(link, "carried");
   std::string text;
-  const auto add = [&text](const std::string& name, const ordered_json& of) {
-    if (of["share"].get<double>() < 0.005) return;
-    text += fmt::format("{}{} {:.0f} %", text.empty() ? "" : ", ", name, 100 * of["share"].get<double>());
+  const auto add = [&text](const std::string& name, double share) {
+    if (share < 0.005) return;
+    text += fmt::format("{}{} {:.0f} %", text.empty() ? "" : ", ", name, 100 * share);
   };
-  for (const ordered_json& job : member_of(carried, "jobs")) add(job["job"], job);
+  for (const ordered_json& job : member_of(member_of(link, "carried"), "jobs")) add(job["job"], job["share"]);
   if (!text.empty()) return text;
-  for (const ordered_json& flow : member_of(carried, "flows")) {
-    add(flow["from"].get<std::string>() + " to " + flow["to"].get<std::string>(), flow);
-  }
+  for (const NamedFlow& flow : flows_of(link)) add(flow.name, flow.share);
   return text;
 }
 
@@ -248,7 +250,7 @@ std::string mostly(const ordered_json& pieces, std::int64_t whole, std::size_t m
 
 std::string collectives_text(const ordered_json& why, std::size_t most, bool all) {
   std::vector<std::vector<std::string>> lines = {
-      {"collectives, by member", "calls", "each", "GB/s", "waits for late ranks", "the rest is mostly"}};
+      {"collectives, by member", "calls", "each", "rate", "waits for late ranks", "the rest is mostly"}};
   std::vector<const ordered_json*> sorted;
   for (const char* const key : {"collectives", "overlapping"}) {
     for (const ordered_json& it : member_of(why, key)) sorted.push_back(&it);
@@ -271,8 +273,8 @@ std::string collectives_text(const ordered_json& why, std::size_t most, bool all
     lines.push_back({fmt::format("  {} {} of {}", it["group"].get<std::string>(), it["operation"].get<std::string>(),
                                  short_bytes(it["bytes"].get<double>())),
                      std::to_string(calls / it["members"].get<std::int64_t>()), short_time(Time(ps / calls)),
-                     fmt::format("{:.1f}", it["bytes"].get<double>() * static_cast<double>(calls) /
-                                               static_cast<double>(std::max<std::int64_t>(ps - late, 1)) * 1e3),
+                     rate_in_bytes(it["bytes"].get<double>() * static_cast<double>(calls) /
+                                   static_cast<double>(std::max<std::int64_t>(ps - late, 1)) * 1e12),
                      waits, mostly(it["transfer"], std::max<std::int64_t>(ps - late, 1))});
   }
   return lines.size() == 1 ? "" : fitted(lines, 4, all);

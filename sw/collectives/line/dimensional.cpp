@@ -154,7 +154,7 @@ void DimensionGroup::join_lines(const std::string& name) {
   // Without a number: groups alike are about the same.
   std::string about = name.substr(0, name.find_first_of("0123456789"));
   while (about.ends_with(' ')) about.pop_back();
-  if (about == "group") about = "groups";
+  if (about == "group") about = "collectives of groups";
   for (std::size_t d = 0; d < sizes_.size(); ++d) {
     LineMember::Options options;
     options.active = config_.active_chunks;

@@ -181,6 +181,47 @@ TEST_F(WhyCli, TellsOfAChangeWhoseRunFails) {
   EXPECT_NE(told.out.find("  hbm=x2 "), std::string::npos) << told.out;
 }
 
+/// A report of a deadlock has lines of its own.
+TEST_F(WhyCli, LeavesTheLinesOfARunThatFails) {
+  // Answers come behind a slow link, so late that repeats are over before; and packets are lost.
+  why("../two.json --set fabric.edges.7.link.rate=20Gbps --set nic.recovery=true --set "
+      "'fabric.faults=[{\"link\":\"end7\",\"loss\":0.002}]'");
+  const Ran told = weft("why out --what-if nic.ack_timeout=x0.05 --verify");
+  EXPECT_EQ(told.code, 1);
+  EXPECT_NE(told.out.find("Not simulated: the run with this change failed:\n  "), std::string::npos) << told.out;
+  EXPECT_NE(told.out.find("\n  deadlock: nothing can happen any more, and this is unfinished:\n    "),
+            std::string::npos)
+      << told.out;
+}
+
+TEST_F(WhyCli, ComparesCollectives) {
+  const auto collective = [this](const char* arguments) {
+    const Ran ran = weft(std::string("collective ../two.json --bytes 64KiB,1MiB ") + arguments);
+    EXPECT_EQ(ran.code, 0) << ran.err;
+  };
+  collective("--op all_gather --out gather");
+  collective("--op all_reduce --out reduce");
+  collective("--op all_gather --out cold --no-warmup");
+  json comparison = json::parse(weft("compare gather reduce --json").out)[0];
+  EXPECT_EQ(comparison["work"],
+            json::parse(R"json([{"what": "operation", "before": "all_gather", "after": "all_reduce"}])json"));
+  EXPECT_TRUE(comparison["changed"].empty());
+  ASSERT_GE(comparison["parts"].size(), 2U);
+  EXPECT_EQ(comparison["parts"][0]["part"], "1.0 MiB");
+  comparison = json::parse(weft("compare gather cold --json").out)[0];
+  EXPECT_EQ(comparison["work"], json::parse(R"json([{"what": "warm-up", "before": true, "after": false}])json"));
+  why("../two.json");
+  const std::string told = weft("compare out gather").out;
+  EXPECT_NE(told.find("These are runs of different kinds: out comes from weft run (workload fsdp), gather from weft"),
+            std::string::npos)
+      << told;
+  weft(
+      "run --timeline-ranks 0 --out sick --why ../two.json --set "
+      "'fabric.faults=[{\"link\":\"end7\",\"rate\":0.1}]'");
+  const std::string faults = weft("compare out sick").out;
+  EXPECT_NE(faults.find("\n  fabric.faults.0: link end7, rate 0.1          added\n"), std::string::npos) << faults;
+}
+
 TEST_F(WhyCli, ComparesTwoRunsWholly) {
   why("../two.json");
   weft("run --timeline-ranks 0 --out slow --why ../two.json --set fabric.edges.7.link.rate=20Gbps");
@@ -337,6 +378,21 @@ TEST_F(WhyCli, AFasterArrayDoesNotShortenKernelsOfAGivenLength) {
   EXPECT_NE(weft("why edge --what-if compute=x2").out.find("compute=x2: no kernel of this run follows that"),
             std::string::npos);
   EXPECT_FALSE(json::parse(weft("why edge --what-if firmware=x2 --json").out)[0].contains("kernels_ignore"));
+}
+
+/// The field that sets it, by its effect.
+TEST_F(WhyCli, NamesTheFieldThatProgramsFollow) {
+  const auto software = [this](const std::string& more) {
+    std::int64_t ps = 0;
+    const json path = why("edge-12-workers --set workload.rounds=2" + more);
+    for (const json& piece : path["pieces"]) {
+      if (piece["kind"] == "software") ps += piece["ps"].get<std::int64_t>();
+    }
+    return ps;
+  };
+  const std::int64_t with = software("");
+  EXPECT_NE(weft("why out").out.find("  workload.bandwidth 10MHz\n"), std::string::npos) << weft("why out").out;
+  EXPECT_LT(software(" --set workload.bandwidth=40MHz"), with / 2);
 }
 
 TEST_F(WhyCli, RefusesByName) {

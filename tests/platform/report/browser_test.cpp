@@ -20,6 +20,7 @@ namespace fs = std::filesystem;
 using test::Ran;
 
 constexpr int kPhone = 390;
+constexpr int kHalf = 500;  ///< a window beside another
 constexpr int kDesk = 1280;
 
 class ReportInBrowser : public test::CliTest {
@@ -89,7 +90,7 @@ TEST_F(ReportInBrowser, IsReadByEverybody) {
   }
   const std::string sections =
       "headline step collectives time compared path accelerators network memory energy kernels settings";
-  for (const int width : {kDesk, kPhone}) {
+  for (const int width : {kDesk, kHalf, kPhone}) {
     for (const bool dark : {false, true}) {
       expect_good("step", width, dark, sections);
       take_picture("step", width, dark);

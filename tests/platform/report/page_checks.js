@@ -105,6 +105,30 @@ function checkTables() {
   expect(document.querySelectorAll('#settings-table tbody tr').length === 1, 'search finds other than one field');
 }
 
+/** What weft why says of links and of pieces is here, and where no one has to look for it. */
+function checkPath() {
+  const shown = JSON.parse(document.getElementById('results').textContent);
+  const links = document.getElementById('links-table');
+  const titles = [...links.querySelectorAll('thead th')].map((header) => header.textContent);
+  expect(titles[1] === 'On the path', 'no column of the path among links: ' + titles);
+  const shares = [...links.querySelectorAll('tbody tr')].map((row) => row.children[1].textContent);
+  expect(shares[0] !== '', 'no link is on the path');
+  expect(shares.every((share, index) => index === 0 || (parseFloat(share) || 0) <= (parseFloat(shares[index - 1]) || 0)),
+    'links are not sorted by their share of the path: ' + shares);
+  const worst = Object.entries(shown.on_path).sort((a, b) => b[1] - a[1])[0][0];
+  expect(links.querySelector('tbody th').textContent === worst, 'the worst link is not the first: ' + worst);
+  const pieces = document.getElementById('path-table');
+  const region = pieces.closest('.scroll').getBoundingClientRect();
+  const share = [...pieces.querySelectorAll('thead th')].find((header) => header.textContent === 'Share');
+  expect(share && share.getBoundingClientRect().right <= region.right, 'the share of pieces is not in view');
+  if (region.width >= 440) {
+    all('#path .scroll').forEach((each) => expect(each.scrollWidth <= each.clientWidth, 'cut off: ' + short(each)));
+  }
+  const words = new Set(Object.values(shown.words).flatMap((kinds) => Object.values(kinds)));
+  [...pieces.querySelectorAll('tbody tr')].map((row) => row.children[3].textContent.replace(/ \([^)]*\)$/, ''))
+    .forEach((what) => expect(words.has(what), 'not a word of weft why: ' + what));
+}
+
 function press(key) {
   document.activeElement.dispatchEvent(new KeyboardEvent('keydown', {key, bubbles: true, cancelable: true}));
 }
@@ -131,6 +155,7 @@ window.addEventListener('load', () => setTimeout(() => {
     checkNames();
     checkLandmarks();
     checkContrast();
+    checkPath();
     checkTables();
     checkFlame();
   } catch (error) {

@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <regex>
+#include <set>
 #include <string>
 
 #include "tests/support/cli.h"
@@ -68,6 +70,40 @@ TEST_F(ReportCli, HasAllOfARunInIt) {
   EXPECT_TRUE(results["why_words"].get<std::string>().starts_with("The critical path is "));
   EXPECT_EQ(results["why_words"].get<std::string>().find('\n'), std::string::npos);
   expect_three_scripts(page);
+}
+
+/// Links of the path bear the names of the table's, and pieces the words of weft why.
+TEST_F(ReportCli, HasThePathAsWeftWhyTellsIt) {
+  const json results = results_of(run_page("../small.json --set per_node=1 --why --report"));
+  std::map<std::string, std::int64_t> on_links;
+  for (const json& piece : results["why"]["pieces"]) {
+    if (piece["on_link"] == true) on_links[piece["place"]] += piece["ps"].get<std::int64_t>();
+  }
+  ASSERT_FALSE(on_links.empty());
+  EXPECT_EQ(results["on_path"], json(on_links));
+  std::set<std::string> rows;
+  for (const json& row : results["links"]["rows"]) rows.insert(row[0]);
+  for (const auto& [link, ps] : on_links) EXPECT_TRUE(rows.contains(link)) << link;
+  const std::string told = weft("why out --all").out;
+  for (const json& piece : results["why"]["pieces"]) {
+    const std::string words = results["words"][piece["network"].get<std::string>()][piece["kind"].get<std::string>()];
+    EXPECT_NE(told.find("  " + words + " "), std::string::npos) << words;
+  }
+}
+
+/// However little a link is used: of so many rows that a page has not all.
+TEST_F(ReportCli, KeepsLinksOfThePath) {
+  const json whole = results_of(run_page("../small.json --set per_node=1 --why --report"));
+  std::string table = "link,utilisation\n";
+  for (int i = 0; i < 6000; ++i) table += "other" + std::to_string(i) + ",0.9\n";
+  for (const auto& [link, ps] : whole["on_path"].items()) table += link + ",0.0\n";
+  overwrite("links.csv", table);
+  EXPECT_EQ(weft("report out").code, 0);
+  const json links = results_of(page())["links"];
+  EXPECT_EQ(links["rows"].size(), 5000U);
+  for (std::size_t i = 0; i < whole["on_path"].size(); ++i) {
+    EXPECT_TRUE(whole["on_path"].contains(links["rows"][i][0].get<std::string>())) << links["rows"][i];
+  }
 }
 
 TEST_F(ReportCli, TellsWhatHappenedWhen) {
@@ -218,7 +254,11 @@ TEST_F(ReportCli, HasAnotherRunBesideIt) {
   const json results = results_of(page());
   EXPECT_EQ(results["summary"]["accelerators"], 4);
   EXPECT_EQ(results["other"]["summary"]["accelerators"], 8);
-  EXPECT_EQ(results["other"]["config"]["values"]["accelerators"]["value"], 8);
+  const json comparison = json::parse(weft("compare out more --json").out)[0];
+  for (const char* key : {"warnings", "work", "changed", "parts", "hint"}) {
+    EXPECT_EQ(results["comparison"][key], comparison[key]) << key;
+  }
+  EXPECT_EQ(results["comparison"]["lines"][0], json({"  accelerators", "4", "8"}));
   EXPECT_FALSE(results["other"]["over_time"]["rows"].empty());
   EXPECT_EQ(weft("report out nowhere").err,
             "weft: nowhere: expected a folder of results of weft run, or of weft collective --out, got no such file or "

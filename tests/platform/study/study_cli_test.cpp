@@ -304,7 +304,7 @@ TEST_F(StudyTables, WritesAPage) {
   EXPECT_EQ(page.find("http://"), page.find("http://www.w3.org")) << "it fetches nothing";
   if (run("command -v chromium").code != 0) GTEST_SKIP() << test::kWithoutBrowser;
   std::string checks = test::read_file(WEFT_SOURCE_DIR "/tests/platform/report/page_checks.js");
-  for (const char* const of_a_report : {"    checkTables();\n", "    checkFlame();\n"}) {
+  for (const char* const of_a_report : {"    checkPath();\n", "    checkTables();\n", "    checkFlame();\n"}) {
     ASSERT_NE(checks.find(of_a_report), std::string::npos);
     checks.erase(checks.find(of_a_report), std::string(of_a_report).size());
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a critical path says of a change, and of the difference of two runs: alone, with paths made here.
+// What a critical path says of a change: alone, with paths made here.
 #include <gtest/gtest.h>
 #include <algorithm>
 
@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "platforms/results/why/advice.h"
-#include "platforms/results/why/compare.h"
 #include "platforms/results/why/resources.h"
 #include "platforms/results/why/why_text.h"
 #include "tests/support/why_path.h"
@@ -59,51 +58,6 @@ TEST(Advice, RanksWhatHelpsMost) {
   EXPECT_NE(compute, std::string::npos) << text;
   EXPECT_GT(text.find("hbm (waiting for HBM)"), compute) << text;
   EXPECT_EQ(text.find("cable"), std::string::npos) << text;
-}
-
-TEST(Compare, AttributesTheDifferenceWholly) {
-  RunResults base{"a", {{"simulated_us", 1000.0}}, {{"values", values()}}, path()};
-  RunResults other = base;
-  other.name = "b";
-  other.summary["simulated_us"] = 1250.0;
-  other.config["values"]["fabric.link.rate"]["value"] = "200Gbps";
-  other.why["until_ps"] = 1'250'000'000;
-  other.why["pieces"][2]["ps"] = 600'000'000;
-  other.why["pieces"][1]["ps"] = 250'000'000;
-  const ordered_json comparison = compare_runs(base, other);
-  EXPECT_EQ(comparison["changed"].size(), 1U);
-  EXPECT_EQ(comparison["changed"][0]["field"], "fabric.link.rate");
-  EXPECT_EQ(comparison["parts"][0]["part"], "bytes on links");
-  EXPECT_DOUBLE_EQ(comparison["parts"][0]["difference_us"], 300);
-  EXPECT_EQ(comparison["parts"][0]["about"][0]["about"], "all-gather thread at network.b.port7 to nic7");
-  double sum = 0;
-  for (const ordered_json& part : comparison["parts"]) sum += part["difference_us"].get<double>();
-  EXPECT_DOUBLE_EQ(sum, 250);
-  EXPECT_NE(compare_text(comparison).find("(+25.00 %)"), std::string::npos) << compare_text(comparison);
-}
-
-TEST(Compare, LeavesOutWhatARunPreparedItselfFor) {
-  const RunResults base{"a", {{"simulated_us", 100.0}, {"prepared", {{"time_us", 60.0}}}}, {}, {}};
-  const RunResults other{"b", {{"simulated_us", 130.0}, {"prepared", {{"time_us", 80.0}}}}, {}, {}};
-  const ordered_json comparison = compare_runs(base, other);
-  EXPECT_DOUBLE_EQ(comparison["before_us"], 40);
-  EXPECT_DOUBLE_EQ(comparison["difference_us"], 10);
-}
-
-TEST(Compare, TakesTheLinesOfAStepWhereAPathIsMissing) {
-  const RunResults base{
-      "a",
-      {{"simulated_us", 100.0}, {"breakdown_us", {{"compute", 70.0}, {"exposed", 20.0}, {"total", 90.0}}}},
-      {},
-      {}};
-  const RunResults other{
-      "b", {{"simulated_us", 130.0}, {"breakdown_us", {{"compute", 75.0}, {"exposed", 40.0}}}}, {}, {}};
-  const ordered_json parts = compare_runs(base, other)["parts"];
-  ASSERT_EQ(parts.size(), 3U);
-  EXPECT_EQ(parts[0]["part"], "exposed");
-  EXPECT_DOUBLE_EQ(parts[0]["difference_us"], 20);
-  EXPECT_EQ(parts[2]["part"], "outside of the lines of a step");
-  EXPECT_DOUBLE_EQ(parts[2]["difference_us"], 5);
 }
 
 }  // namespace

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/results/why/named.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "platforms/results/format.h"
+#include "platforms/results/why/resources.h"
+
+namespace weft::platforms {
+
+using nlohmann::ordered_json;
+
+std::vector<NamedFlow> flows_of(const ordered_json& link) {
+  std::vector<NamedFlow> flows;
+  for (const ordered_json& flow : member_of(member_of(link, "carried"), "flows")) {
+    std::string name = flow["from"].get<std::string>() + " to " + flow["to"].get<std::string>();
+    const auto same = std::find_if(flows.begin(), flows.end(), [&](const NamedFlow& it) { return it.name == name; });
+    NamedFlow& its = same != flows.end() ? *same : flows.emplace_back(NamedFlow{std::move(name)});
+    its.share += flow["share"].get<double>();
+    ++its.flows;
+  }
+  std::stable_sort(flows.begin(), flows.end(),
+                   [](const NamedFlow& a, const NamedFlow& b) { return a.share > b.share; });
+  return flows;
+}
+
+std::string most_of_groups(const ordered_json& why) {
+  std::map<std::string, std::int64_t> spent;
+  std::int64_t all = 0;
+  for (const char* const key : {"collectives", "overlapping"}) {
+    for (const ordered_json& it : member_of(why, key)) {
+      if (!it["group"].get<std::string>().starts_with("group")) continue;
+      const auto ps = it["ps"].get<std::int64_t>();
+      spent[it["operation"].get<std::string>() + " of " + short_bytes(it["bytes"].get<double>())] += ps;
+      all += ps;
+    }
+  }
+  const auto most =
+      std::max_element(spent.begin(), spent.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  return most != spent.end() && 2 * most->second > all ? most->first : "";
+}
+
+std::string fields_of_programs(const ordered_json& why, const ordered_json& values) {
+  // What threads are for (sw/), and the field that sets how long they let time pass: the first that is not 0.
+  struct Program {
+    const char* about;
+    std::vector<std::string> fields;
+  };
+  static const std::vector<Program> kPrograms = {
+      {"server of rank", {"workload.bandwidth"}},
+      {"worker", {"workload.bandwidth"}},
+      {"kfac rank launch", {"workload.launch"}},
+      {"kfac rank all-reduce", {"workload.negotiation", "collectives.entry"}},
+      {"kfac rank broadcast", {"workload.negotiation", "collectives.entry"}},
+      {"all_reduce", {"collectives.entry"}},
+      {"all_gather", {"collectives.entry"}},
+      {"reduce_scatter", {"collectives.entry"}},
+      {"all_to_all", {"collectives.entry"}},
+      {"broadcast", {"collectives.entry"}}};
+  std::map<std::string, std::int64_t> sums;
+  std::int64_t all = 0;
+  for (const ordered_json& piece : why["pieces"]) {
+    if (resource_of(piece).name != "software") continue;
+    const auto ps = piece["ps"].get<std::int64_t>();
+    all += ps;
+    const std::string about = piece["about"];
+    const auto program =
+        std::find_if(kPrograms.begin(), kPrograms.end(), [&about](const Program& each) { return about == each.about; });
+    if (program == kPrograms.end()) continue;
+    for (const std::string& field : program->fields) {
+      if (configured(values, field).find_first_of("123456789") == std::string::npos) continue;
+      sums[field] += ps;
+      break;
+    }
+  }
+  std::vector<std::pair<std::string, std::int64_t>> sorted(sums.begin(), sums.end());
+  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::string text;
+  for (const auto& [field, ps] : sorted) {
+    if (10 * ps < all) break;
+    text += (text.empty() ? "" : ", ") + field + " " + configured(values, field);
+  }
+  return text;
+}
+
+std::string rate_in_bytes(double bytes_per_s) {
+  static constexpr std::array<const char*, 5> kUnits = {"B/s", "kB/s", "MB/s", "GB/s", "TB/s"};
+  std::size_t unit = 0;
+  while (bytes_per_s >= 999.95 && unit + 1 < kUnits.size()) {
+    bytes_per_s /= 1000;
+    ++unit;
+  }
+  return fmt::format("{:.1f} {}", bytes_per_s, kUnits[unit]);
+}
+
+}  // namespace weft::platforms
