@@ -15,6 +15,7 @@
 #include "platforms/results/format.h"
 #include "platforms/results/why/path_parts.h"
 #include "platforms/results/why/resources.h"
+#include "platforms/results/why/set_by.h"
 #include "platforms/results/why/why_sentences.h"
 
 namespace weft::platforms {
@@ -178,7 +179,7 @@ std::string resources_text(const ordered_json& why, const ordered_json& values, 
     if (together && others > 1 && is_nothing(found->second)) {
       rest.add(found->second.ps, found->second.times);
     } else {
-      add(std::string(resource.words), found->second, settings_text(values, resource));
+      add(std::string(resource.words), found->second, settings_text(why, values, resource));
     }
   }
   if (rest.ps > 0) add(fmt::format("{} others", others), rest, "");
@@ -326,7 +327,7 @@ std::string tables_text(const ordered_json& why, const PathParts& path, const Ro
 std::string why_text(const ordered_json& why, const ordered_json& all_values, WhyText how_much) {
   const ordered_json values = followed(why, all_values);
   const PathParts path(why);
-  const std::string sentences = wrapped(why_sentences(why, path), 0) + "\n\n";
+  const std::string sentences = wrapped(why_sentences(why, values, path), 0) + "\n\n";
   if (how_much == WhyText::kBrief) return sentences + resources_text(why, values, path, false, false);
   const std::string head = machine_text(values) + sentences;
   const auto text = [&](const Rows& rows, bool all) {
