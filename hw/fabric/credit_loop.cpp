@@ -60,15 +60,6 @@ std::vector<Bytes> own_queues(const Topology& topology) {
   return queues;
 }
 
-/// Where the link stands that builders gave this number.
-std::string place_of(std::uint32_t link, const FabricConfig& network) {
-  const auto number = [link] { return std::to_string(link - 1); };
-  if (link > 0 && network.topology == Shape::kGraph) return "edges." + number() + ".link";
-  const bool is_dimension = network.topology == Shape::kDimensions && link <= network.dimensions.size();
-  if (link > 0 && is_dimension) return "dimensions." + number() + ".link";
-  return "link";
-}
-
 std::string percent(double share) {
   std::array<char, 32> text{};
   std::snprintf(text.data(), text.size(), "%.3g %%", share * 100);
@@ -82,6 +73,14 @@ std::string round_size(Bytes size) {
 }
 
 }  // namespace
+
+std::string path_of_link(std::uint32_t link, const FabricConfig& network) {
+  const auto number = [link] { return std::to_string(link - 1); };
+  if (link > 0 && network.topology == Shape::kGraph) return "edges." + number() + ".link";
+  const bool is_dimension = network.topology == Shape::kDimensions && link <= network.dimensions.size();
+  if (link > 0 && is_dimension) return "dimensions." + number() + ".link";
+  return "link";
+}
 
 CreditLoop::CreditLoop(const FabricConfig& network, const LinkConfig& link, int switches)
     : packet(segment_on_wire(network)) {
@@ -145,7 +144,7 @@ std::vector<StarvedLinks> find_starved(const Topology& topology, const FabricCon
         kinds[{link.rate.count(), link.propagation.count(), link.buffer.count(), link.shared.count(), switches}];
     if (kind.count++ > 0) return;
     kind.name = name();
-    kind.path = place_of(index, network) + ".buffer";
+    kind.path = path_of_link(index, network) + ".buffer";
     kind.link = link;
     kind.share = found->second;
     kind.needed = CreditLoop(network, link, switches).needed;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -67,6 +68,10 @@ void fit_buffers(Topology& topology, const FabricConfig& network);
 /// is on the wire both ways, what the sender answers in and has chosen already, the pause frame and the packet before
 /// it, and the packet that was too much. At the least SharedBuffer::kLeastHeadroom.
 [[nodiscard]] Bytes fitting_headroom(const FabricConfig& network, const std::vector<LinkConfig>& links);
+
+/// Where a link stands below its network's place in the platform, which is number `link` of Topology::links:
+/// "edges.2.link", "link".
+[[nodiscard]] std::string path_of_link(std::uint32_t link, const FabricConfig& network);
 
 /// Links of one kind, whose buffer cannot keep them busy.
 struct StarvedLinks {

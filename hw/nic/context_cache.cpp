@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hw/nic/context_cache.h"
 
+#include "hw/nic/explained.h"
 #include "hw/nic/tags.h"
 
 namespace weft::nic {
@@ -39,8 +40,10 @@ bool Nic::has_context(Time now, std::uint32_t number) {
   ++counters_.context_misses;
   pair.coming = true;
   const auto bytes = static_cast<std::uint32_t>(config_.context_cache.context.count());
-  dispatcher_.post(host_.read(now, now, HostLink::Answer(now + host_.wait_to_read(now)), 0, bytes).tail, *this,
-                   kContext, number);
+  const Time here = host_.read(now, now, HostLink::Answer(now + host_.wait_to_read(now)), 0, bytes).tail;
+  if (dispatcher_.causes() != nullptr) [[unlikely]]
+    explained_->mark_entries(here);
+  dispatcher_.post(here, *this, kContext, number);
   return false;
 }
 

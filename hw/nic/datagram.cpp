@@ -4,6 +4,7 @@
 #include <cassert>
 #include <cstring>
 
+#include "hw/nic/explained.h"
 #include "hw/nic/nic.h"
 #include "hw/nic/phased_memory.h"
 #include "hw/nic/tags.h"
@@ -44,6 +45,8 @@ Fetched Nic::cut_datagram(Time now, std::uint32_t number, Packet& packet) {
   const Time ready = fetch(now, packet, request.local_address);
   if (packet.destination >= Packet::kFirstGroup) {
     serve_group(now, bytes);
+    if (dispatcher_.causes() != nullptr) [[unlikely]]
+      explained_->waits_for_group();
   }
   ++counters_.messages_sent;
   if (request.signaled) {
@@ -115,6 +118,8 @@ Time Nic::take_datagram(Time now, Packet& packet, std::uint32_t number) {
 
 void Nic::loop_back(Time now, Packet& packet) {
   packet.flags |= Packet::kLoopback;
+  if (Causes* const causes = dispatcher_.causes(); causes != nullptr) [[unlikely]]
+    causes->mark(CauseKind::kHostLink, now + Time(packet.tail_lag_ps), Dispatcher::place_of(*this));
   dispatcher_.post(now + Time(packet.tail_lag_ps), *this, kArrive, reinterpret_cast<std::uint64_t>(&packet));
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
+#include "hw/nic/explained.h"
 #include "hw/nic/nic.h"
 #include "hw/nic/tags.h"
 
@@ -58,6 +59,8 @@ Fetched Nic::cut_group_packet(Time now, std::uint32_t number, Packet& packet) {
   }
   const Time ready = fetch(now, packet, request.local_address + job.cut);
   serve_group(now, carried);
+  if (dispatcher_.causes() != nullptr) [[unlikely]]
+    explained_->waits_for_group();
   job.cut += bytes;
   if (job.cut == request.bytes) {
     packet.flags |= Packet::kLast;

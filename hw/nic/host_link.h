@@ -162,6 +162,15 @@ class alignas(64) HostLink {
   /// When all that was to be written will have left the interface.
   [[nodiscard]] Time written(Time now) const { return std::max(now, write_free_); }
 
+  /// For whoever explains the latest read: when its first packet's worth would have been here with a memory that
+  /// takes no time, as far as what was read before it allows.
+  [[nodiscard]] Time read_without_memory(std::uint32_t bytes) const {
+    const std::uint32_t rest = bytes > mtu_ ? bytes - mtu_ : 0;
+    const Time engine = read_free_ - dma_time_(rest);
+    return (pcie_ ? std::max(engine, down_free_ - time_(rest)) : engine) + read_latency_;
+  }
+  [[nodiscard]] bool has_pcie() const { return pcie_; }
+
   /// A short write by the interface, which would be visible at `at` by all else. Returns when it is.
   Time notify(Time now, Time at, std::uint32_t bytes) {
     if (!pcie_) return at;

@@ -8,6 +8,7 @@
 #include "hw/core/cause/causes.h"
 #include "hw/nic/congestion/pacing.h"
 #include "hw/nic/context_cache.h"
+#include "hw/nic/explained.h"
 #include "hw/nic/phased_memory.h"
 #include "hw/nic/receive_room.h"
 #include "hw/nic/reliability/recovery.h"
@@ -110,6 +111,7 @@ void Nic::end_of_elaboration() {
     upstream_ = room_.get();
   }
   memory_port_ = memory_.resolve();
+  if (dispatcher_.causes() != nullptr) explained_ = std::make_unique<Explained>(*this);
   completion_target_ = completion.operator->();
   if (near_completion.size() > 0) near_target_ = near_completion.operator->();
 }
@@ -292,7 +294,7 @@ void Nic::complete(QueuePair& pair, const Completion& entry, Time at) {
 
 void Nic::write_entry(std::uint64_t address, const Completion& entry, Time at) {
   if (dispatcher_.causes() != nullptr) [[unlikely]]
-    dispatcher_.causes()->mark(CauseKind::kHostLink, at, Dispatcher::place_of(*this));
+    explained_->mark_visible(at);
   write_through(address >= kNear ? *near_target_ : *completion_target_, memory_.payload(), address, &entry,
                 sizeof entry, at - dispatcher_.now());
 }

@@ -108,6 +108,7 @@ class Nic final : public AnyNic, public EventTarget {
   struct QueuePair;
   struct GroupEnd;
   struct Contexts;  // context_cache.h
+  class Explained;  // explained.h
   struct Phased;    // phased_memory.h
 
   // What every packet touches comes first, in as few cache lines as it fits into. A multicast packet comes to all
@@ -284,9 +285,7 @@ class Nic final : public AnyNic, public EventTarget {
       __builtin_prefetch(reinterpret_cast<const std::byte*>(this) + 64);
     }
   };
-
   static_assert(sizeof(QueuePair) == 128);
-
   void end_of_elaboration() override;
 
   // Work queues (work_queue.cpp)
@@ -476,7 +475,8 @@ class Nic final : public AnyNic, public EventTarget {
   BlockingInitiator initiator_;
   tlm::tlm_fw_transport_if<>* completion_target_ = nullptr;
   tlm::tlm_fw_transport_if<>* near_target_ = nullptr;
-  std::unique_ptr<Phased> phased_;  ///< null where memory says at once when it will be done
+  std::unique_ptr<Explained> explained_;  ///< null where no critical path is kept
+  std::unique_ptr<Phased> phased_;        ///< null where memory says at once when it will be done
   ByteTime group_time_;
   Random random_;  ///< of retries
   const CongestionScheme* scheme_ = nullptr;

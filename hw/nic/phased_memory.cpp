@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cassert>
 
+#include "hw/nic/explained.h"
+
 namespace weft::nic {
 namespace {
 
@@ -95,6 +97,8 @@ void Nic::end_read(Time now) {
   while (way.fetched[place].ready != kNever) ++place;
   assert(way.fetched[place].packet == read.packet);
   way.fetched[place].ready = std::max(ready, read.not_before);
+  if (dispatcher_.causes() != nullptr) [[unlikely]]
+    explained_->answered(way, place, now, ready);
   if (read.completes) complete(pairs_[read.entry.queue_pair], read.entry, ready + config_.write_latency);
 }
 
@@ -131,7 +135,11 @@ Time Nic::not_before(Time at, Time ready) {
 }
 
 void Nic::complete_read(std::uint32_t number, const Completion& entry, Time ready) {
-  if (ready != kNever) return complete(pairs_[number], entry, ready + config_.write_latency);
+  if (ready != kNever) {
+    if (dispatcher_.causes() != nullptr) [[unlikely]]
+      explained_->mark_latest(ready);
+    return complete(pairs_[number], entry, ready + config_.write_latency);
+  }
   phased_->reads.back().completes = true;
   phased_->reads.back().entry = entry;
 }

@@ -2,8 +2,8 @@
 // The receiving half of Nic: packets go to memory, messages to completions, answers back.
 #include <algorithm>
 
-#include "hw/core/cause/causes.h"
 #include "hw/nic/congestion/pacing.h"
+#include "hw/nic/explained.h"
 #include "hw/nic/nic.h"
 #include "hw/nic/reliability/recovery.h"
 #include "hw/nic/tags.h"
@@ -20,7 +20,7 @@ void Nic::release(Packet& packet, Time delay) {
   sc_core::sc_time annotated = to_delay(delay);
   fabric::Phase phase = fabric::Phase::kCredit;
   if (dispatcher_.causes() != nullptr) [[unlikely]]
-    dispatcher_.causes()->set_holder(CauseKind::kHostLink, Dispatcher::place_of(*this));
+    dispatcher_.causes()->set_holder(explained_->holder(), Dispatcher::place_of(*this));
   upstream_->nb_transport_bw(packet, phase, annotated);
 }
 
@@ -56,7 +56,10 @@ Time Nic::store(Time now, const Packet& packet, std::uint64_t address, std::uint
   } else if (bytes != 0) {
     memory = memory_.access_blocking(*memory_port_, now, tlm::TLM_WRITE_COMMAND, address, packet.payload, bytes, now);
   }
-  return host_.write(now, memory, packet_cost_ * units_of(bytes), address - header, bytes + header);
+  const Time visible = host_.write(now, memory, packet_cost_ * units_of(bytes), address - header, bytes + header);
+  if (dispatcher_.causes() != nullptr) [[unlikely]]
+    explained_->written(now, memory, visible);
+  return visible;
 }
 
 bool Nic::accept(Time now, Packet& packet, QueuePair& pair, std::uint64_t& address) {

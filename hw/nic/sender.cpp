@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
-#include "hw/core/cause/causes.h"
+#include "hw/nic/explained.h"
 #include "hw/nic/nic.h"
 #include "hw/nic/reliability/recovery.h"
 #include "hw/nic/tags.h"
@@ -156,7 +156,10 @@ Time Nic::fetch(Time now, Packet& packet, std::uint64_t address) {
   }
   const HostLink::Arrival data = host_.read(now, engine_free_, memory, address, bytes);
   packet.tail_lag_ps = static_cast<std::uint32_t>(data.spread.count());
-  return std::max(now, data.tail - data.spread);
+  const Time ready = std::max(now, data.tail - data.spread);
+  if (dispatcher_.causes() != nullptr) [[unlikely]]
+    explained_->read(now, ready, bytes > mtu_ ? memory.first : memory.last, bytes);
+  return ready;
 }
 
 std::int64_t Nic::turn_of(const WayOut& way) const {
@@ -184,6 +187,8 @@ void Nic::fill(Time now, WayOut& way) {
         uet_->note_cut(now, number, *entry.packet);
       entry.packet->psn &= kPsnMask;
       way.fetched.push_back(entry);
+      if (dispatcher_.causes() != nullptr) [[unlikely]]
+        explained_->read_ahead(way);
       way.bytes += entry.wire_bytes;
       way.turn += entry.wire_bytes;
       if (paces_ && !pair.grouped) [[unlikely]]
@@ -237,9 +242,8 @@ void Nic::pump(Time now) {
 /// The first packet goes at `at`: when the one before it has left, when there is credit, or when its bytes are here.
 void Nic::mark_wait(Time at, Time credit) {
   if (at == credit) return transmitter_.mark_credit(at);
-  const bool on_link = at == transmitter_.free_at();
-  dispatcher_.causes()->mark(on_link ? CauseKind::kSerialisation : CauseKind::kHostLink, at,
-                             on_link ? transmitter_.place() : Dispatcher::place_of(*this));
+  if (at != transmitter_.free_at()) return explained_->mark_first(wire_, at);
+  dispatcher_.causes()->mark(CauseKind::kSerialisation, at, transmitter_.place());
 }
 
 bool Nic::may_go_ahead(Time ahead) const {
@@ -251,7 +255,11 @@ void Nic::pump_loop(Time now) {
   while (!loop_.control.empty() || !loop_.fetched.empty()) {
     const bool is_control = !loop_.control.empty();
     Packet* packet = is_control ? loop_.control.front() : loop_.fetched.front().packet;
-    if (!is_control && loop_.fetched.front().ready > now) return arm(loop_.fetched.front().ready, packet);
+    if (!is_control && loop_.fetched.front().ready > now) {
+      if (dispatcher_.causes() != nullptr) [[unlikely]]
+        explained_->mark_first(loop_, loop_.fetched.front().ready);
+      return arm(loop_.fetched.front().ready, packet);
+    }
     take_first(now, loop_);
     loop_back(now, *packet);
     fill(now, loop_);
@@ -263,6 +271,8 @@ void Nic::take_first(Time now, WayOut& way) {
   if (!way.control.empty()) return way.control.pop_front();
   const Fetched first = way.fetched.front();
   way.fetched.pop_front();
+  if (dispatcher_.causes() != nullptr) [[unlikely]]
+    explained_->first_left(way);
   way.bytes -= first.wire_bytes;
   if (recovers_ && !pairs_[first.queue_pair].grouped) [[unlikely]]
     note_sent(now, *first.packet, first.queue_pair);
@@ -346,11 +356,14 @@ void Nic::drop_read_ahead(const Rule& rule) {
     for (std::size_t left = way->fetched.size(); left > 0; --left) {
       const Fetched entry = way->fetched.front();
       way->fetched.pop_front();
-      if (drop(entry)) {
-        way->bytes -= entry.wire_bytes;
-      } else {
+      const bool stays = !drop(entry);
+      if (stays) {
         way->fetched.push_back(entry);
+      } else {
+        way->bytes -= entry.wire_bytes;
       }
+      if (dispatcher_.causes() != nullptr) [[unlikely]]
+        stays ? explained_->first_goes_back(*way) : explained_->first_left(*way);
     }
   }
   host_.give_up(now, unread);

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <string>
 
+#include "hw/nic/explained.h"
 #include "hw/nic/nic.h"
 #include "hw/nic/reliability/recovery.h"
 #include "hw/nic/tags.h"
@@ -136,6 +137,8 @@ void Nic::provide(const WorkRequest& receive) {
 void Nic::take_entry(std::uint32_t number, Time at) {
   // The doorbell may be of a time to come, until which the engine goes on with packets.
   taken_until_ = std::max(at, taken_until_) + config_.message_cost;
+  if (Causes* const causes = dispatcher_.causes(); causes != nullptr) [[unlikely]]
+    causes->mark(CauseKind::kHostLink, at, Dispatcher::place_of(*this));
   if (posts_ && post_ahead(taken_until_, number)) return;
   dispatcher_.post(taken_until_, *this, kWork, number);
 }
@@ -170,7 +173,10 @@ void Nic::fetch_entries(Time now, std::uint64_t data) {
   for (std::uint32_t left = part.count; left > 0; left -= part.count) {
     part.count = std::min(left, static_cast<std::uint32_t>(config_.work_queue.fetch));
     const HostLink::Answer memory(now + host_.wait_to_read(now));
-    dispatcher_.post(host_.read(now, now, memory, 0, part.count * kEntryBytes).tail, *this, kEntries, part.data());
+    const Time here = host_.read(now, now, memory, 0, part.count * kEntryBytes).tail;
+    if (dispatcher_.causes() != nullptr) [[unlikely]]
+      explained_->mark_entries(here);
+    dispatcher_.post(here, *this, kEntries, part.data());
     ++counters_.entry_reads;
     counters_.entries_read += part.count;
   }

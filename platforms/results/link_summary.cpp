@@ -319,6 +319,8 @@ std::map<Causes::Place, NamedLink> links_by_place(Machine& machine, Time span, c
         named.name = link.name;
         named.network = network.name;
         named.joins = joins;
+        named.path = network.name == "fabric" ? "fabric." : "scale_up.fabric.";
+        named.path += fabric::path_of_link(link.config, link.fabric->config());
         named.transmitter = link.transmitter;
         named.utilisation = link.utilisation;
         named.had = had(link);

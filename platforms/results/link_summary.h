@@ -38,6 +38,7 @@ struct NamedLink {
   std::string name;     ///< as in link_table()
   std::string network;  ///< "fabric", "scale_up"
   std::string joins;    ///< "from ends", "to ends", "between switches"
+  std::string path;     ///< where it stands in the platform: "fabric.edges.2.link"
   const fabric::Transmitter* transmitter = nullptr;
   int first_place = 0;  ///< the accelerator of the first end of its network
   double utilisation = 0;

@@ -17,8 +17,11 @@ enum class CauseKind : std::uint8_t {
   kCopy,           ///< an accelerator's copy, or a sum into its memory
   kMemory,         ///< HBM or DRAM
   kRemoteMemory,   ///< memory beyond the accelerators' own, and the way there
-  kHostLink,       ///< PCI Express or what stands in its place
+  kHostLink,       ///< bytes pass PCI Express or what stands in its place, and the DMA of a network interface
+  kReadLatency,    ///< a network interface waits for a read of its host, beside its bytes
+  kWriteLatency,   ///< or until its host sees what it has written
   kNic,            ///< work within a network interface
+  kGroup,          ///< its engine to groups passes bytes
   kInjection,      ///< a network interface waits for its turn to send
   kSerialisation,  ///< bytes pass a link
   kQueue,          ///< a packet waits for a link that others use

@@ -17,10 +17,10 @@ constexpr int kTogether = 8;                ///< pieces of a kernel that are loo
 
 const char* name_of(CauseKind kind) {
   static constexpr std::array<const char*, kCauseKinds> kNames = {
-      "other",    "kernel",        "cap",       "lost cores",        "launch",      "copy",
-      "memory",   "remote memory", "host link", "network interface", "injection",   "serialisation",
-      "queue",    "credit",        "pipeline",  "reduction",         "propagation", "recovery",
-      "firmware", "software",      "host"};
+      "other",     "kernel",        "cap",           "lost cores",   "launch",        "copy",
+      "memory",    "remote memory", "host link",     "read latency", "write latency", "network interface",
+      "group",     "injection",     "serialisation", "queue",        "credit",        "pipeline",
+      "reduction", "propagation",   "recovery",      "firmware",     "software",      "host"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 

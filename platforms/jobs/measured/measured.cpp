@@ -16,6 +16,7 @@
 #include "platforms/config/text.h"
 #include "platforms/results/format.h"
 #include "platforms/results/why/resources.h"
+#include "platforms/results/why/set_by.h"
 
 namespace weft::platforms {
 
@@ -113,7 +114,7 @@ ordered_json limit_of(const ordered_json& why, const ordered_json& values, std::
   return {{"resource", most->name},
           {"words", most->words},
           {"share", static_cast<double>(sums[most]) / static_cast<double>(all)},
-          {"settings", settings_text(values, *most)}};
+          {"settings", settings_text(why, values, *most)}};
 }
 
 std::string verdict_of(double error, std::int64_t wrong, bool disagrees) {

@@ -87,9 +87,9 @@ function section(id, title, fill) {
 const colours = {
   kernel: 'computing', cap: 'computing', 'lost cores': 'computing',
   memory: 'memory', 'remote memory': 'memory',
-  copy: 'copying', 'host link': 'copying', 'network interface': 'copying',
+  copy: 'copying', 'host link': 'copying', 'read latency': 'copying', 'write latency': 'copying', 'network interface': 'copying',
   injection: 'network', serialisation: 'network', queue: 'network', credit: 'network', pipeline: 'network',
-  reduction: 'network', propagation: 'network',
+  group: 'network', reduction: 'network', propagation: 'network',
   recovery: 'waiting',
   launch: 'control', firmware: 'control', software: 'control', host: 'control',
 };

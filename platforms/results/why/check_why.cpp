@@ -152,7 +152,7 @@ void check_link(const Checked& link) {
   link["joins"].text();
   check_rate(link["rate"]);
   link["utilisation"].number();
-  link.may_have("network", check_text);
+  for (const char* key : {"network", "path"}) link.may_have(key, check_text);
   for (const char* key : {"had", "fills"}) link.may_have(key, check_number);
   link.may_have("fills", [&link](const Checked& /*fills*/) {
     for (const char* key : {"propagation", "buffer"}) link[key].text();

@@ -75,12 +75,6 @@ std::string allowed(const std::string& field, const std::string& value) {
   return std::to_string(*std::prev(wider));
 }
 
-/// Lanes of a link that is none.
-bool is_idle(const std::string& field, const ordered_json& values) {
-  return field.ends_with(".pcie.lanes") &&
-         value_of(values, field.substr(0, field.rfind('.')) + ".generation") == ordered_json(0);
-}
-
 /// Fields that stand in place of `field` elsewhere: of edges and dimensions with a link of their own
 /// ("fabric.link.rate"), of accelerators of another kind ("accelerator.hbm.rate").
 std::vector<std::string> own_fields(const std::string& field, const ordered_json& values) {
@@ -106,7 +100,7 @@ std::string name_of(const ResourceChange& change) {
 bool has_others(const Resource& resource, const std::string& name, const ordered_json& values) {
   return std::any_of(resource.settings.begin(), resource.settings.end(), [&](const Resource::Setting& it) {
     const std::string field(it.field);
-    return field != name && !is_idle(field, values) &&
+    return field != name && !is_idle(values, field) &&
            configured(values, field).find_first_of("123456789") != std::string::npos;
   });
 }
@@ -140,7 +134,8 @@ std::optional<double> speed_of_field(const std::string& value, bool is_rate) {
   return value == "inf" ? std::nullopt : speed_in(value, false);
 }
 
-/// The same of FIELD=VALUE.
+}  // namespace
+
 std::optional<double> speed_at(const std::string& field, const std::string& present, const std::string& value,
                                bool is_rate) {
   const auto from = amount_of(field, present);
@@ -148,8 +143,6 @@ std::optional<double> speed_at(const std::string& field, const std::string& pres
   if (!from || !to || *from <= 0 || *to <= 0) return std::nullopt;
   return is_rate ? *to / *from : *from / *to;
 }
-
-}  // namespace
 
 ResourceChange read_change(const std::string& text, const ordered_json& values) {
   const std::size_t equals = text.find('=');
@@ -168,6 +161,9 @@ ResourceChange read_change(const std::string& text, const ordered_json& values) 
     const auto setting = std::find_if(resource.settings.begin(), resource.settings.end(),
                                       [&name](const Resource::Setting& it) { return it.field == name; });
     if (setting == resource.settings.end()) continue;
+    if (is_idle(values, name)) {
+      throw std::invalid_argument(fmt::format("expected a field that has an effect on this machine, got {}", name));
+    }
     const std::string present = configured(values, name);
     auto speed = speed_of_field(value, setting->is_rate);
     if (!speed && !present.empty()) speed = speed_at(name, present, value, setting->is_rate);
@@ -177,7 +173,7 @@ ResourceChange read_change(const std::string& text, const ordered_json& values) 
               *speed,
               !setting->is_rate,
               !own_fields(name, values).empty(),
-              has_others(resource, name, values)};
+              setting->kind.empty() && has_others(resource, name, values)};
     }
     const std::string example = present.empty() ? "" : " or a value like " + present;
     throw std::invalid_argument(
@@ -217,7 +213,7 @@ std::vector<ChangedSetting> settings_of(const ResourceChange& change, const orde
   std::vector<ChangedSetting> settings;
   const auto add = [&](const std::string& field, bool is_rate) {
     const ordered_json now = value_of(values, field);
-    if (now.is_null() || is_idle(field, values)) return;
+    if (now.is_null() || is_idle(values, field)) return;
     const auto number = number_in(now.is_string() ? now.get<std::string>() : now.dump());
     if (!number || number->value == 0) return;
     const bool endless = std::isinf(change.factor) && is_rate;

@@ -48,14 +48,22 @@ const std::vector<Resource>& resources() {
       {"nic",
        "host links and DMA of interfaces",
        "fabric",
-       {"host link", "network interface"},
-       {{"nic.dma_rate", true},
-        {"nic.pcie.lanes", true},
-        {"nic.message_cost", false},
-        {"nic.packet_cost", false},
-        {"nic.read_latency", false},
-        {"nic.write_latency", false}},
+       {"host link"},
+       {{"nic.dma_rate", true}, {"nic.pcie.lanes", true}},
        2},
+      {"nic-latency",
+       "latencies of host links",
+       "fabric",
+       {"read latency", "write latency"},
+       {{"nic.read_latency", false, "read latency"}, {"nic.write_latency", false, "write latency"}},
+       2},
+      {"nic-work",
+       "work within interfaces",
+       "fabric",
+       {"network interface"},
+       {{"nic.message_cost", false}, {"nic.packet_cost", false}},
+       2},
+      {"nic-group", "engines of interfaces to groups", "fabric", {"group"}, {{"nic.group_rate", true}}},
       {"link",
        "bytes on links",
        "fabric",
@@ -74,14 +82,20 @@ const std::vector<Resource>& resources() {
        {{"fabric.switch.reduction.clock", true},
         {"fabric.switch.reduction.latency", false},
         {"fabric.switch.reduction.low_latency", false}}},
-      {"port",
-       "accelerators' ports",
+      {"port", "accelerators' ports", "scale_up", {"host link"}, {{"scale_up.port.dma_rate", true}}},
+      {"port-latency",
+       "latencies of ports",
        "scale_up",
-       {"host link", "network interface"},
-       {{"scale_up.port.dma_rate", true},
-        {"scale_up.port.message_cost", false},
-        {"scale_up.port.read_latency", false},
-        {"scale_up.port.write_latency", false}}},
+       {"read latency", "write latency"},
+       {{"scale_up.port.read_latency", false, "read latency"}, {"scale_up.port.write_latency", false, "write latency"}},
+       2},
+      {"port-work",
+       "work within ports",
+       "scale_up",
+       {"network interface"},
+       {{"scale_up.port.message_cost", false}, {"scale_up.port.packet_cost", false}},
+       2},
+      {"port-group", "engines of ports to groups", "scale_up", {"group"}, {{"scale_up.port.group_rate", true}}},
       {"scale-up-link",
        "bytes on links within nodes",
        "scale_up",
@@ -113,12 +127,16 @@ const std::vector<Resource>& resources() {
        "remote memory",
        "",
        {"remote memory"},
-       {{"remote_memory.rate", true},
-        {"remote_memory.latency", false},
-        {"remote_memory.cxl.link.rate", true},
-        {"remote_memory.cxl.device_link.rate", true},
-        {"remote_memory.cxl.device.rate", true}}},
-      {"timeout", "timers until something is sent again", "", {"recovery"}, {{"nic.ack_timeout", false}}},
+       {{"remote_memory.rate", true, "", "remote_memory"},
+        {"remote_memory.latency", false, "", "remote_memory"},
+        {"remote_memory.cxl.link.rate", true, "", "cxl_pool.link"},
+        {"remote_memory.cxl.device_link.rate", true, "", "cxl_pool.device_link"},
+        {"remote_memory.cxl.device.rate", true, "", "cxl_pool.device"},
+        {"remote_memory.cxl.switch.latency", false, "", "cxl_pool.switch"},
+        {"remote_memory.dma.overhead", false, "", "remote_dma"}},
+       1},
+      {"timeout", "timers until something is sent again", "fabric", {"recovery"}, {{"nic.ack_timeout", false}}},
+      {"scale-up-timeout", "timers within nodes", "scale_up", {"recovery"}, {{"scale_up.port.ack_timeout", false}}},
       {"firmware", "firmware", "", {"firmware"}, {{"firmware.clock", true}}},
       {"host", "launches of kernels by the host", "", {"host"}, {{"workload.launch", false}}},
       {"software", "times that programs set", "", {"software"}, {}},
@@ -198,23 +216,18 @@ nlohmann::ordered_json ignored_by_kernels(
   return fields;
 }
 
-std::string settings_text(const nlohmann::ordered_json& values, const Resource& resource) {
-  std::string list;
-  int settings = 0;
-  for (const Resource::Setting& setting : resource.settings) {
-    const std::string field(setting.field);
-    const std::string text = configured(values, field);
-    if (text.find_first_of("123456789") == std::string::npos || settings == resource.shown) continue;
-    if (field == "nic.pcie.lanes" && configured(values, "nic.pcie.generation") == "0") continue;
-    list += (settings++ == 0 ? "" : ", ") + field + " " + text;
-    if (values[field].value("source", "") == "command line") list += " (--set)";
+bool is_idle(const nlohmann::ordered_json& values, const std::string& field) {
+  if (field.ends_with(".pcie.lanes")) {
+    return configured(values, field.substr(0, field.rfind('.')) + ".generation") == "0";
   }
-  for (const std::string_view also : resource.also) {
-    const std::string field(also);
-    const std::string text = configured(values, field);
-    if (!text.empty() && text != "0") list += (list.empty() ? "" : ", ") + field + " " + text;
+  // The stacks say it.
+  if (field == "accelerator.hbm.latency") return configured(values, "accelerator.hbm.stacks.count") != "0";
+  if (field.starts_with("remote_memory.") && values.contains("remote_memory.kind")) {
+    const bool is_cxl = configured(values, "remote_memory.kind") == "cxl";
+    if (field.starts_with("remote_memory.cxl.")) return !is_cxl;
+    return is_cxl && (field == "remote_memory.rate" || field == "remote_memory.latency");
   }
-  return list;
+  return false;
 }
 
 }  // namespace weft::platforms

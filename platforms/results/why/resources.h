@@ -17,7 +17,9 @@ namespace weft::platforms {
 struct Resource {
   struct Setting {
     std::string_view field;
-    bool is_rate;  ///< more of it is faster; else less
+    bool is_rate;                 ///< more of it is faster; else less
+    std::string_view kind = {};   ///< of pieces that it sets; empty: all of the resource
+    std::string_view place = {};  ///< before its number, of these; empty: all
   };
 
   std::string_view name;     ///< "hbm"
@@ -48,8 +50,7 @@ struct Resource {
 [[nodiscard]] nlohmann::ordered_json ignored_by_kernels(
     const accelerator::ComputeConfig& compute,
     const std::function<std::uint64_t(const accelerator::ComputeConfig&)>& kernels_on);
-/// What sets a resource, "nic.dma_rate 388Gbps, nic.pcie.lanes 16": settings that come first, but for what this
-/// platform has none of.
-[[nodiscard]] std::string settings_text(const nlohmann::ordered_json& values, const Resource& resource);
+/// A field that this platform has no use for, as lanes of a link that is none.
+[[nodiscard]] bool is_idle(const nlohmann::ordered_json& values, const std::string& field);
 
 }  // namespace weft::platforms

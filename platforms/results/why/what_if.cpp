@@ -141,6 +141,25 @@ WhatIf::WhatIf(const ordered_json& why)
     add(groups_[collective["group"]], collective["transfer"], share);
     late_ps_ += share * collective["late_ps"].get<double>();
   }
+  for (const ordered_json& piece : why["pieces"]) {
+    for (const Resource::Setting& setting : resource_of(piece).settings) {
+      if (!setting.kind.empty() && piece["kind"] == setting.kind)
+        set_ps_[std::string(setting.field)] += piece["ps"].get<double>();
+    }
+  }
+  set_latency_apart(path_);
+  for (auto& [group, chain] : groups_) set_latency_apart(chain);
+}
+
+/// An interface that waits longer for memory than the busiest was in use waits for its latency, which no rate sets.
+void WhatIf::set_latency_apart(Chain& chain) const {
+  const Resource& memory = resource_called("hbm");
+  const auto used = used_ps_.find(&memory);
+  const double latency = used == used_ps_.end() ? 0 : chain.of(memory) - used->second;
+  if (latency <= 0) return;
+  chain.ps[&memory] -= latency;
+  chain.at_end_ps[&memory][1] -= latency;
+  chain.ps[&resource_called("other")] += latency;
 }
 
 void WhatIf::add(Chain& chain, const ordered_json& pieces, double share) const {
@@ -288,7 +307,8 @@ Foretold WhatIf::repaired() const {
 }
 
 bool WhatIf::has_timers() const {
-  return path_.of(resource_called("timeout")) > kNear * static_cast<double>(before_ps_);
+  return path_.of(resource_called("timeout")) + path_.of(resource_called("scale-up-timeout")) >
+         kNear * static_cast<double>(before_ps_);
 }
 
 double WhatIf::bound_by_memory() const {
@@ -368,8 +388,25 @@ bool WhatIf::is_loose_gain(const Foretold& told, const std::vector<ResourceChang
   return widens_node || has_rival || is_much || otherwise > kNear * before;
 }
 
+/// A field of which the path says how much of its resource it sets changes that much of it.
+std::vector<ResourceChange> WhatIf::of_their_parts(std::vector<ResourceChange> changes) const {
+  std::map<const Resource*, double> left;
+  const auto sets_part = [this](const ResourceChange& it) {
+    return set_ps_.contains(it.field) && path_.of(*it.resource) > 0;
+  };
+  for (const ResourceChange& it : changes) {
+    if (!sets_part(it)) continue;
+    left.try_emplace(it.resource, 1).first->second -=
+        set_ps_.at(it.field) / path_.of(*it.resource) * (1 - 1 / it.factor);
+  }
+  for (ResourceChange& it : changes) {
+    if (sets_part(it)) it.factor = 1 / left.at(it.resource);
+  }
+  return changes;
+}
+
 Foretold WhatIf::foretell(const std::vector<ResourceChange>& changes) const {
-  Factors factors = factors_of(changes);
+  Factors factors = factors_of(of_their_parts(changes));
   const auto any = [&changes](const auto& is) { return std::any_of(changes.begin(), changes.end(), is); };
   const auto before = static_cast<double>(before_ps_);
   const bool costs = any([](const ResourceChange& it) { return it.factor < 1; });
@@ -383,14 +420,17 @@ Foretold WhatIf::foretell(const std::vector<ResourceChange>& changes) const {
   Foretold result = longest([&](const Chain& chain) { return scaled(chain, factors, Reach::kEstimate); });
   result.path_ps += std::llround(held_by_stages(factors));
   // Packets that come at other times may find other timers run.
-  const Resource& timer = resource_called("timeout");
+  const std::array timers = {&resource_called("timeout"), &resource_called("scale-up-timeout")};
   const bool may_lose_others = any([this](const ResourceChange& it) {
     return it.resource != &resource_called("compute") && used(*it.resource) > 0;
   });
-  const double timers = may_lose_others ? 1 / factor_of(factors, timer) : 0;
-  result.least_ps = longest([&](const Chain& chain) {
-                      return scaled(chain, factors, Reach::kLeast) - timers * chain.of(timer);
-                    }).ps();
+  const auto timers_of = [&](const Chain& chain) {
+    double sum = 0;
+    for (const Resource* timer : timers) sum += chain.of(*timer) / factor_of(factors, *timer);
+    return may_lose_others ? sum : 0;
+  };
+  result.least_ps =
+      longest([&](const Chain& chain) { return scaled(chain, factors, Reach::kLeast) - timers_of(chain); }).ps();
   for (const auto& [resource, ps] : used_ps_) {
     if (!is_served_in_turn(*resource) || (resource == &resource_called("compute") && changes_kernels)) continue;
     const double busy = ps - (resource == &resource_called("compute") ? lost_cores : 0);

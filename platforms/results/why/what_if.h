@@ -86,6 +86,8 @@ class WhatIf {
   /// The longest of all chains as `length` has them.
   template <typename Length>
   [[nodiscard]] Foretold longest(const Length& length) const;
+  void set_latency_apart(Chain& chain) const;
+  [[nodiscard]] std::vector<ResourceChange> of_their_parts(std::vector<ResourceChange> changes) const;
   void add(Chain& chain, const nlohmann::ordered_json& pieces, double share) const;
   [[nodiscard]] double scaled(const Chain& chain, const Factors& factors, Reach reach) const;
   [[nodiscard]] double scaled_loops(const Chain& chain, const Factors& factors, Reach reach) const;
@@ -117,6 +119,7 @@ class WhatIf {
   std::map<std::string, double>
       all_starved_;  ///< networks where all links are alike in that, and what they let through
   Chain path_;
+  std::map<std::string, double, std::less<>> set_ps_;  ///< of pieces that a field sets whose resource has others
   std::map<std::string, Chain> groups_;  ///< what a member spends in the collectives of each, once all have come
   double late_ps_ = 0;                   ///< and before, of all groups
 };

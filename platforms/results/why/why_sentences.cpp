@@ -6,14 +6,18 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "hw/core/quantity.h"
 #include "platforms/results/format.h"
 #include "platforms/results/why/named.h"
+#include "platforms/results/why/resource_change.h"
 #include "platforms/results/why/resources.h"
+#include "platforms/results/why/set_by.h"
 
 namespace weft::platforms {
 namespace {
@@ -219,10 +223,13 @@ Topic link_topic(const ordered_json& why, const PathParts& parts) {
 
 /// Which links lost the packets that timers wait for.
 Topic lossy_topic(const ordered_json& why, const PathParts& parts) {
-  const auto timers = parts.of_others.parts.find(std::string(resource_called("timeout").words));
+  std::int64_t timers = 0;
+  for (const char* const name : {"timeout", "scale-up-timeout"}) {
+    const auto its = parts.of_others.parts.find(std::string(resource_called(name).words));
+    if (its != parts.of_others.parts.end()) timers += its->second.ps;
+  }
   const ordered_json& lossy = member_of(why, "lossy");
-  if (timers == parts.of_others.parts.end() || parts.share(timers->second.ps) < PathParts::kLeastShare || lossy.empty())
-    return {};
+  if (parts.share(timers) < PathParts::kLeastShare || lossy.empty()) return {};
   constexpr std::size_t kMostNames = 3;
   std::string text;
   for (std::size_t i = 0; i < std::min(lossy.size(), kMostNames); ++i) {
@@ -231,9 +238,41 @@ Topic lossy_topic(const ordered_json& why, const PathParts& parts) {
                         link["packets"].get<std::int64_t>(), link["link"].get<std::string>(),
                         100 * link["lost"].get<double>() / link["packets"].get<double>());
   }
-  return {timers->second.ps,
-          fmt::format("Packets were lost: {}; {}.", text,
-                      lossy.size() > kMostNames ? "other links lost fewer" : "no other link lost any")};
+  return {timers, fmt::format("Packets were lost: {}; {}.", text,
+                              lossy.size() > kMostNames ? "other links lost fewer" : "no other link lost any")};
+}
+
+/// An accelerator whose part is slower, by the field that says so, than the machine's.
+Topic unlike_topic(const ordered_json& why, const ordered_json& values, const PathParts& parts) {
+  constexpr double kLeast = 0.03;
+  struct Slow {
+    std::string words;
+    SetBy its;
+    Branch places;
+  };
+  std::map<std::pair<std::string, std::string>, Slow> all;  // by field and resource
+  for (const ordered_json& piece : why["pieces"]) {
+    const Resource& resource = resource_of(piece);
+    const SetBy its = set_by(why, values, resource, piece);
+    if (its.field == its.usually || !its.field.starts_with("others.")) continue;
+    const auto speed =
+        speed_at(its.usually, configured(values, its.usually), configured(values, its.field), its.is_rate);
+    if (!speed || *speed >= 1) continue;
+    Slow& slow = all.try_emplace({its.field, std::string(resource.name)}, Slow{std::string(resource.words), its, {}})
+                     .first->second;
+    slow.places.ps += its.ps;
+    slow.places.add(piece["place"], its.ps);
+  }
+  const auto most = std::max_element(
+      all.begin(), all.end(), [](const auto& a, const auto& b) { return a.second.places.ps < b.second.places.ps; });
+  if (most == all.end() || parts.share(most->second.places.ps) < kLeast) return {};
+  const Slow& slow = most->second;
+  const std::size_t alike = slow.places.parts.size() - 1;
+  return {slow.places.ps,
+          fmt::format("{} of it is {} on {}{}, whose {} is {}; that of the others is {}.",
+                      parts.percent(slow.places.ps), slow.words, slow.places.worst_first().front().first,
+                      alike == 0 ? "" : fmt::format(" and {} like it", alike), slow.its.usually,
+                      configured(values, slow.its.field), configured(values, slow.its.usually))};
 }
 
 /// What is between kernels, and which part of it is for what. `told` of it has sentences of its own.
@@ -258,7 +297,7 @@ std::string rate_text(const ordered_json& link) {
   return had > kWhole ? rate : fmt::format("{:.3g} % of {}", 100 * had, rate);
 }
 
-std::string why_sentences(const ordered_json& why, const PathParts& parts) {
+std::string why_sentences(const ordered_json& why, const ordered_json& values, const PathParts& parts) {
   std::string text = fmt::format("The critical path is {} long.", short_time(Time(parts.whole)));
   if (const double left_out = why.value("left_out_us", 0.0); left_out > 0) {
     const auto ps = static_cast<std::int64_t>(left_out * 1e6);
@@ -269,6 +308,7 @@ std::string why_sentences(const ordered_json& why, const PathParts& parts) {
   std::vector<Topic> topics = {kernels_topic(why, parts), host_topic(why, parts), link_topic(why, parts),
                                lossy_topic(why, parts)};
   topics.push_back(between_topic(why, parts, topics[1].ps + topics[2].ps + topics[3].ps));
+  topics.push_back(unlike_topic(why, values, parts));
   std::stable_sort(topics.begin(), topics.end(), [](const Topic& a, const Topic& b) { return a.ps > b.ps; });
   for (const Topic& topic : topics) {
     if (!topic.text.empty()) text += " " + topic.text;

@@ -121,6 +121,7 @@ class Names {
       const NamedLink& link = found->second;
       json[link.name] = {{"network", link.network},
                          {"joins", link.joins},
+                         {"path", link.path},
                          {"rate", to_text(link.transmitter->rate())},
                          {"had", link.had},
                          {"faults", link.faults},

@@ -17,6 +17,7 @@
 #include "platforms/results/why/named.h"
 #include "platforms/results/why/path_parts.h"
 #include "platforms/results/why/resources.h"
+#include "platforms/results/why/set_by.h"
 #include "platforms/results/why/why_sentences.h"
 
 namespace weft::platforms {
@@ -181,7 +182,7 @@ std::string resources_text(const ordered_json& why, const ordered_json& values, 
     if (together && others > 1 && is_nothing(found->second)) {
       rest.add(found->second.ps, found->second.times);
     } else {
-      const std::string settings = settings_text(values, resource);
+      const std::string settings = settings_text(why, values, resource);
       add(std::string(resource.words), found->second,
           resource.name == "software" && settings.empty() ? fields_of_programs(why, values) : settings);
     }
@@ -328,7 +329,7 @@ std::string tables_text(const ordered_json& why, const PathParts& path, const Ro
 std::string why_text(const ordered_json& why, const ordered_json& all_values, WhyText how_much) {
   const ordered_json values = followed(why, all_values);
   const PathParts path(why);
-  const std::string sentences = wrapped(why_sentences(why, path), 0) + "\n\n";
+  const std::string sentences = wrapped(why_sentences(why, values, path), 0) + "\n\n";
   if (how_much == WhyText::kBrief) return sentences + resources_text(why, values, path, false, false);
   const std::string head = machine_text(values) + sentences;
   const auto text = [&](const Rows& rows, bool all) {

@@ -222,6 +222,72 @@ TEST_F(CulpritsCli, ASlowHostLinkBehindTheNetwork) {
   foretells("link=x2 --what-if nic=x2");
 }
 
+/// An interface reads a memory that is slower than its link, through which it also sends to itself.
+TEST_F(CulpritsCli, ASlowMemoryBehindAnInterface) {
+  const json why = path("collective bluefield-3-pair --op all_gather --bytes 1MiB --out out --why");
+  EXPECT_EQ(worst(why, "kind").first, "memory");
+  EXPECT_LT(share(why, "injection"), 0.01);
+  EXPECT_NE(weft("why out").out.find("accelerator.hbm.rate 800Gbps"), std::string::npos);
+  foretells("hbm=x2 --what-if hbm=x1.1 --what-if link=x2");
+}
+
+/// Messages without many bytes wait for latencies of the host link, not for its bytes.
+TEST_F(CulpritsCli, LatenciesOfHostLinks) {
+  const json why = collective(
+      "--op all_gather --bytes 4KiB --set accelerators=8 --set nic.read_latency=4us --set nic.write_latency=15us");
+  EXPECT_EQ(worst(why, "kind").first, "write latency");
+  const std::string text = weft("why out --all").out;
+  EXPECT_NE(text.find("nic.write_latency 15us (--set), nic.read_latency 4us (--set)"), std::string::npos) << text;
+  foretells("nic-latency=x2 --what-if nic=x0.5 --what-if nic-work=x2");
+}
+
+/// NVLink SHARP at the rate at which ports pass operands on.
+TEST_F(CulpritsCli, ASlowEngineToGroups) {
+  const json why =
+      path("collective dgx-h100 --op all_reduce --bytes 64MiB --out out --why --set scale_up.port.group_rate=1000Gbps");
+  EXPECT_EQ(worst(why, "kind").first, "group");
+  const std::string text = weft("why out").out;
+  EXPECT_NE(text.find("scale_up.port.group_rate 1Tbps (--set)"), std::string::npos) << text;
+  foretells("port-group=x2 --what-if port=x2");
+}
+
+/// A timer within a node has a field of its own.
+TEST_F(CulpritsCli, ALossyLinkWithinANode) {
+  const json why =
+      path(R"(collective dgx-h100 --op all_to_all --bytes 4MiB --out out --why --set scale_up.port.recovery=true )"
+           R"(--set 'scale_up.fabric.faults=[{"link":"end3","loss":0.05}]')");
+  EXPECT_EQ(worst(why, "kind").first, "recovery");
+  const std::string text = weft("why out").out;
+  EXPECT_NE(text.find("scale_up.port.ack_timeout"), std::string::npos) << text;
+  EXPECT_EQ(text.find(" nic.ack_timeout"), std::string::npos) << text;
+  EXPECT_NE(text.find("Packets were lost"), std::string::npos) << text;
+  foretells("scale_up.port.ack_timeout=x0.5");
+}
+
+/// One of the accelerators is another part.
+TEST_F(CulpritsCli, AnAcceleratorUnlikeTheOthers) {
+  const json why = path(
+      R"(collective dgx-h100 --op all_reduce --bytes 16MiB --algorithm ring --out out --why --set 'others=[{"first":3,)"
+      R"("count":1,"accelerator":{"part":"h100-sxm","copy_rate":"20Gbps"}}]')");
+  EXPECT_EQ(worst(why, "place").first, "accelerator3");
+  std::string text = weft("why out").out;
+  EXPECT_NE(text.find("others.0.accelerator.copy_rate 20Gbps (--set)"), std::string::npos) << text;
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  EXPECT_NE(text.find("on accelerator3, whose accelerator.copy_rate is 20Gbps; that of the others is 400Gbps."),
+            std::string::npos)
+      << text;
+}
+
+/// Links of a graph have rates of their own.
+TEST_F(CulpritsCli, ASlowEdge) {
+  const json why = path(
+      R"(collective ../leaves.json --op all_gather --bytes 16MiB --set accelerators=2 --out out --why )"
+      R"(--set 'fabric={"topology":"graph","edges":["end0 - a",{"between":"end1 - a","link":{"rate":"10Gbps"}}]}')");
+  EXPECT_EQ(why["links"]["nic1 out"]["path"], "fabric.edges.1.link");
+  const std::string text = weft("why out").out;
+  EXPECT_NE(text.find("fabric.edges.1.link.rate 10Gbps (--set)"), std::string::npos) << text;
+}
+
 TEST_F(CulpritsCli, CollectivesInEachOthersWay) {
   const json both = collective("--op all_gather+reduce_scatter --bytes 64MiB --set accelerators=8");
   foretells("link=x2 --what-if nic=x2 --what-if link=x2,nic=x2");

@@ -14,6 +14,7 @@
 #include "platforms/results/why/advice.h"
 #include "platforms/results/why/kernel_pieces.h"
 #include "platforms/results/why/resource_change.h"
+#include "platforms/results/why/set_by.h"
 #include "tests/support/why_path.h"
 
 namespace weft::platforms {
@@ -81,8 +82,8 @@ TEST(WhatIf, UplinksAreLinksBetweenSwitches) {
   why.erase("used_ps");
   const std::string text = advice_text(advice(why, set));
   EXPECT_NE(text.find("uplink (bytes on links between switches)"), std::string::npos) << text;
-  EXPECT_EQ(settings_text(set, resource_called("link")), "fabric.link.rate 400Gbps, fabric.uplinks 4");
-  EXPECT_EQ(settings_text(values(), resource_called("link")), "fabric.link.rate 400Gbps");
+  EXPECT_EQ(settings_text(path(), set, resource_called("link")), "fabric.link.rate 400Gbps, fabric.uplinks 4");
+  EXPECT_EQ(settings_text(path(), values(), resource_called("link")), "fabric.link.rate 400Gbps");
 }
 
 /// An end's link that a fault slows down gains from a higher rate, though its interface is slower than links without
@@ -166,20 +167,73 @@ TEST(WhatIf, IsSettingsOfThePlatform) {
     return all;
   };
   EXPECT_EQ(settings("hbm=x2"), "accelerator.hbm.rate=53600Gbps ");
-  EXPECT_EQ(settings("nic=x2"), "nic.dma_rate=880Gbps nic.pcie.lanes=32 nic.read_latency=175ns ");
+  EXPECT_EQ(settings("nic=x2"), "nic.dma_rate=880Gbps nic.pcie.lanes=32 ");
   // Links have 16 or 32 lanes and nothing between.
-  EXPECT_EQ(settings("nic=x1.1"), "nic.dma_rate=484Gbps nic.pcie.lanes=16 for 17.6 nic.read_latency=318.1818182ns ");
-  EXPECT_EQ(settings("nic=x1.5"), "nic.dma_rate=660Gbps nic.pcie.lanes=16 for 24 nic.read_latency=233.3333333ns ");
-  EXPECT_EQ(settings("nic=x4"), "nic.dma_rate=1760Gbps nic.pcie.lanes=32 for 64 nic.read_latency=87.5ns ");
-  EXPECT_EQ(settings("nic=inf"), "nic.dma_rate=44000Gbps for inf nic.pcie.lanes=32 for inf nic.read_latency=0ns ");
+  EXPECT_EQ(settings("nic=x1.1"), "nic.dma_rate=484Gbps nic.pcie.lanes=16 for 17.6 ");
+  EXPECT_EQ(settings("nic=x1.5"), "nic.dma_rate=660Gbps nic.pcie.lanes=16 for 24 ");
+  EXPECT_EQ(settings("nic=x4"), "nic.dma_rate=1760Gbps nic.pcie.lanes=32 for 64 ");
+  EXPECT_EQ(settings("nic=inf"), "nic.dma_rate=44000Gbps for inf nic.pcie.lanes=32 for inf ");
   EXPECT_EQ(settings("hbm=inf"), "accelerator.hbm.rate=1000Tbps for inf ");
   EXPECT_EQ(settings("hbm=x1000000000000"), "accelerator.hbm.rate=1000Tbps for 2.68e+16Gbps ");
-  EXPECT_EQ(settings("nic=x0.001"),
-            "nic.dma_rate=1Gbps for 0.44Gbps nic.pcie.lanes=1 for 0.016 nic.read_latency=100us for 350000ns ");
+  EXPECT_EQ(settings("nic=x0.001"), "nic.dma_rate=1Gbps for 0.44Gbps nic.pcie.lanes=1 for 0.016 ");
   EXPECT_EQ(settings("cable=x100000"), "fabric.link.propagation=0ps for 0.0001ns ");
   EXPECT_EQ(settings("cable=inf"), "fabric.link.propagation=0ns ");
   EXPECT_EQ(settings("cable=0"), "fabric.link.propagation=0ns ");
+  EXPECT_EQ(settings("nic-latency=x1.1"), "nic.read_latency=318.1818182ns ");
+  EXPECT_EQ(settings("nic-latency=inf"), "nic.read_latency=0ns ");
+  EXPECT_EQ(settings("nic-latency=x0.001"), "nic.read_latency=100us for 350000ns ");
   EXPECT_EQ(settings("compute=x2"), "");
+}
+
+/// Of a read latency and a write latency each changes its own pieces.
+TEST(WhatIf, AFieldChangesWhatItSets) {
+  ordered_json why = path();
+  why["collectives"] = ordered_json::array();
+  why["pieces"].push_back(piece("ring", "read latency", "nic7", "fabric", 30'000'000));
+  why["pieces"].push_back(piece("ring", "write latency", "nic7", "fabric", 10'000'000));
+  why["until_ps"] = 1'040'000'000;
+  ordered_json set = values();
+  set["nic.write_latency"]["value"] = "250ns";
+  const auto told = [&](const char* text) { return WhatIf(why).foretell(read_changes(text, set)); };
+  EXPECT_EQ(told("nic-latency=x2").path_ps, 1'020'000'000);
+  EXPECT_EQ(told("nic.read_latency=x0.5").path_ps, 1'025'000'000);
+  EXPECT_EQ(told("nic.read_latency=x0.5").least_ps, 1'025'000'000);
+  EXPECT_FALSE(told("nic.read_latency=x0.5").is_loose);
+  EXPECT_EQ(told("nic.write_latency=0").path_ps, 1'030'000'000);
+  EXPECT_EQ(told("nic.read_latency=x0.5,nic.write_latency=x2").path_ps, 1'035'000'000);
+  EXPECT_EQ(told("nic=x2").path_ps, 1'040'000'000);
+}
+
+/// An interface that waits for memory for longer than any memory is in use waits for its latency.
+TEST(WhatIf, ALatencyOfMemoryIsNoRate) {
+  ordered_json why = path();
+  why["collectives"] = ordered_json::array();
+  ordered_json wait = piece("ring", "memory", "nic7", "fabric", 100'000'000);
+  wait["of"] = "thread";
+  why["pieces"].push_back(wait);
+  why["until_ps"] = 1'100'000'000;
+  const auto told = [&] { return WhatIf(why).foretell(read_changes("hbm=x2", values())).path_ps; };
+  EXPECT_EQ(told(), 900'000'000);
+  why["used_ps"] = {{"hbm", 40'000'000}};
+  EXPECT_EQ(told(), 930'000'000);
+  ordered_json set = values();
+  set["accelerator.hbm.latency"]["value"] = "90ns";
+  EXPECT_EQ(settings_text(why, set, resource_called("hbm")), "");  // stacks say it
+  set["accelerator.hbm.stacks.count"]["value"] = 0;
+  EXPECT_EQ(settings_text(why, set, resource_called("hbm")), "accelerator.hbm.latency 90ns");
+  why["used_ps"]["hbm"] = 90'000'000;
+  EXPECT_EQ(settings_text(why, set, resource_called("hbm")), "accelerator.hbm.rate 26800Gbps");
+}
+
+/// What this machine has no use for is no change of it.
+TEST(WhatIf, RefusesFieldsWithoutEffect) {
+  ordered_json set = values();
+  set["remote_memory.kind"]["value"] = "cxl";
+  EXPECT_THROW(read_change("remote_memory.rate=x2", set), std::invalid_argument);
+  EXPECT_NO_THROW(read_change("remote_memory.cxl.link.rate=x2", set));
+  set["remote_memory.kind"]["value"] = "pool";
+  EXPECT_NO_THROW(read_change("remote_memory.rate=x2", set));
+  EXPECT_THROW(read_change("remote_memory.cxl.link.rate=x2", set), std::invalid_argument);
 }
 
 /// A change of links is one of those with a rate of their own, too; a change of the field that they do not have is not.
@@ -261,7 +315,7 @@ TEST(WhatIf, TakesTheFieldThatDoesMore) {
   ordered_json why = path();
   why["pieces"].push_back(piece("ring", "host link", "nic7", "fabric", 300'000'000));
   why["until_ps"] = 1'300'000'000;
-  const Foretold told = WhatIf(why).foretell(read_changes("nic.dma_rate=x2,nic.read_latency=x0.5", values()));
+  const Foretold told = WhatIf(why).foretell(read_changes("nic.dma_rate=x2,nic.pcie.lanes=32", values()));
   EXPECT_EQ(told.path_ps, 1'150'000'000);
   EXPECT_TRUE(told.is_loose);  // the path does not tell them apart
 }

@@ -46,13 +46,29 @@ ordered_json link(double utilisation, double median, int busy) {
           {"alike", {{"links", 8}, {"median", median}, {"busy", busy}, {"rate", "400Gbps"}}}};
 }
 std::string told(const ordered_json& why) {
-  return why_sentences(why, PathParts(why));
+  return why_sentences(why, ordered_json::object(), PathParts(why));
 }
 /// Whether `first` is told of before `second`.
 void expect_order(const std::string& text, const std::string& first, const std::string& second) {
   EXPECT_NE(text.find(first), std::string::npos) << text;
   EXPECT_NE(text.find(second), std::string::npos) << text;
   EXPECT_LT(text.find(first), text.find(second)) << text;
+}
+
+/// One accelerator of another part, which is slower: by its name and the field.
+TEST(WhySentences, NameAnAcceleratorUnlikeTheOthers) {
+  const ordered_json why = of({piece("ring", "copy", "accelerator3", 700), piece("ring", "copy", "accelerator2", 300)});
+  ordered_json values = {{"accelerator.copy_rate", {{"value", "400Gbps"}}},
+                         {"others.0.first", {{"value", 3}}},
+                         {"others.0.count", {{"value", 1}}},
+                         {"others.0.accelerator.copy_rate", {{"value", "20Gbps"}}}};
+  const std::string text = why_sentences(why, values, PathParts(why));
+  EXPECT_NE(text.find("70.0 % of it is copies and sums of accelerators on accelerator3, whose accelerator.copy_rate is "
+                      "20Gbps; that of the others is 400Gbps."),
+            std::string::npos)
+      << text;
+  values["others.0.accelerator.copy_rate"]["value"] = "800Gbps";
+  EXPECT_EQ(why_sentences(why, values, PathParts(why)).find("that of the others"), std::string::npos);
 }
 
 TEST(WhySentences, NameARankThatIsFarFromTheMedian) {

@@ -5,10 +5,12 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "platforms/results/why/advice.h"
 #include "platforms/results/why/resources.h"
+#include "platforms/results/why/set_by.h"
 #include "platforms/results/why/why_text.h"
 #include "tests/support/why_path.h"
 
@@ -24,6 +26,9 @@ TEST(Resources, HaveEveryKindOnce) {
   EXPECT_EQ(resource_of("memory", "").name, "hbm");
   EXPECT_EQ(resource_of("queue", "fabric").name, "link");
   EXPECT_EQ(resource_of("queue", "scale_up").name, "scale-up-link");
+  EXPECT_EQ(resource_of("recovery", "fabric").name, "timeout");
+  EXPECT_EQ(resource_of("recovery", "scale_up").name, "scale-up-timeout");
+  EXPECT_EQ(resource_of("write latency", "scale_up").name, "port-latency");
   EXPECT_EQ(resource_of("serialisation", "").name, "link");  // of no network: as of the one between nodes
   EXPECT_EQ(resource_of("what a later version has", "").name, "other");
 }
@@ -49,7 +54,54 @@ TEST(WhyText, NamesLossAndSmallBuffers) {
       << text;
   ordered_json set = values();
   set["fabric.link.rate"]["source"] = "command line";
-  EXPECT_EQ(settings_text(set, resource_called("link")), "fabric.link.rate 400Gbps (--set)");
+  EXPECT_EQ(settings_text(why, set, resource_called("link")), "fabric.link.rate 400Gbps (--set)");
+}
+
+/// Where links and accelerators have values of their own, these are what sets the time there.
+TEST(SetBy, NamesFieldsOfThePlace) {
+  ordered_json why = path();
+  why["pieces"].push_back(piece("ring", "queue", "nic1 out", "fabric", 600'000'000));
+  why["pieces"].push_back(piece("ring", "copy", "accelerator3", "", 100'000'000));
+  why["pieces"].push_back(piece("ring", "copy", "accelerator4", "", 20'000'000));
+  why["pieces"].push_back(piece("ring", "copy", "accelerator5", "", 1'000'000));
+  why["links"] = {{"nic1 out", {{"path", "fabric.edges.2.link"}}},
+                  {"network.b.port7 to nic7", {{"path", "fabric.edges.3.link"}}}};
+  ordered_json set = values();
+  set["fabric.edges.2.link.rate"] = {{"value", "1Gbps"}, {"source", "file"}};
+  set["fabric.edges.3.link.rate"] = {{"value", "400Gbps"}, {"source", "default"}};
+  set["accelerator.copy_rate"]["value"] = "400Gbps";
+  for (const auto& [entry, first, rate] : {std::tuple("0", 3, "20Gbps"), std::tuple("1", 4, "30Gbps")}) {
+    const std::string others = std::string("others.") + entry;
+    set[others + ".first"]["value"] = first;
+    set[others + ".count"]["value"] = 2;
+    set[others + ".accelerator.copy_rate"] = {{"value", rate}, {"source", "command line"}};
+  }
+  EXPECT_EQ(settings_text(why, set, resource_called("link")),
+            "fabric.edges.2.link.rate 1Gbps, fabric.link.rate 400Gbps");
+  // The later entry counts where two have the same accelerator.
+  EXPECT_EQ(settings_text(why, set, resource_called("copy")),
+            "others.0.accelerator.copy_rate 20Gbps (--set), others.1.accelerator.copy_rate 30Gbps (--set)");
+}
+
+/// Of several fields of a resource, those of what the path has.
+TEST(SetBy, NamesWhatThePiecesAreOf) {
+  ordered_json why = path();
+  why["pieces"].push_back(piece("ring", "write latency", "nic1", "fabric", 100'000'000));
+  why["pieces"].push_back(piece("ring", "read latency", "nic1", "fabric", 5'000'000));
+  why["pieces"].push_back(piece("load", "remote memory", "cxl_pool.link3", "", 50'000'000));
+  why["pieces"].push_back(piece("load", "remote memory", "cxl_pool.device12", "", 60'000'000));
+  ordered_json set = values();
+  set["nic.write_latency"]["value"] = "250ns";
+  set["remote_memory.kind"]["value"] = "cxl";
+  for (const char* field : {"rate", "cxl.link.rate", "cxl.device_link.rate", "cxl.device.rate"}) {
+    set[std::string("remote_memory.") + field]["value"] = "800Gbps";
+  }
+  EXPECT_EQ(settings_text(why, set, resource_called("nic-latency")), "nic.write_latency 250ns");
+  EXPECT_EQ(settings_text(why, set, resource_called("remote-memory")),
+            "remote_memory.cxl.device.rate 800Gbps, remote_memory.cxl.link.rate 800Gbps");
+  set["remote_memory.kind"]["value"] = "pool";
+  why["pieces"].push_back(piece("load", "remote memory", "remote_memory", "", 60'000'000));
+  EXPECT_EQ(settings_text(why, set, resource_called("remote-memory")), "remote_memory.rate 800Gbps");
 }
 
 TEST(Advice, RanksWhatHelpsMost) {

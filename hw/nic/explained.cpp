@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hw/nic/explained.h"
+
+#include <algorithm>
+
+namespace weft::nic {
+
+void Nic::Explained::read(Time asked, Time ready, Time memory, std::uint32_t bytes) {
+  const Time latency = nic_.config_.read_latency;
+  const Time link = std::min(ready, nic_.host_.read_without_memory(bytes));
+  // What is left beyond both is the host link's again: what it lets through at a time.
+  latest_ = {asked + latency, std::min(link, nic_.engine_free_ + latency), link, memory + latency, Time()};
+}
+
+void Nic::Explained::read_ahead(const WayOut& way) {
+  of(way).push_back(latest_);
+  latest_ = {};
+}
+
+void Nic::Explained::answered(const WayOut& way, std::size_t place, Time now, Time ready) {
+  Read& read = of(way)[place];
+  read = {now + nic_.config_.read_latency, Time(), ready, Time(), read.group};
+}
+
+void Nic::Explained::first_goes_back(const WayOut& way) {
+  Fifo<Read>& reads = of(way);
+  const Read first = reads.front();
+  reads.pop_front();
+  reads.push_back(first);
+}
+
+void Nic::Explained::mark_first(const WayOut& way, Time at) {
+  if (at != kNever) mark(of(way).front(), at);  // else memory will say
+}
+
+void Nic::Explained::mark(const Read& read, Time at) {
+  const bool has_read = read.link > Time();
+  mark(CauseKind::kReadLatency, std::min(at, read.latency));
+  mark(CauseKind::kNic, std::min(at, read.engine));
+  mark(CauseKind::kHostLink, std::min(at, read.link));
+  mark(CauseKind::kMemory, std::min(at, read.memory));
+  mark(read.group == at ? CauseKind::kGroup : has_read ? CauseKind::kHostLink : CauseKind::kNic, at);
+}
+
+void Nic::Explained::mark_entries(Time here) {
+  mark(CauseKind::kReadLatency, std::min(here, nic_.dispatcher_.now() + nic_.config_.read_latency));
+  mark(CauseKind::kHostLink, here);
+}
+
+void Nic::Explained::written(Time now, Time memory, Time visible) {
+  link_until_ = nic_.host_.written(now) + nic_.config_.write_latency;
+  memory_until_ = memory == visible && visible > link_until_ ? visible : Time();
+}
+
+void Nic::Explained::mark_visible(Time at) {
+  const bool waits_for_memory = at == memory_until_;
+  const Time linked = waits_for_memory ? link_until_ : at;
+  mark(CauseKind::kHostLink, linked - nic_.config_.write_latency);
+  mark(CauseKind::kWriteLatency, linked);
+  if (waits_for_memory) mark(CauseKind::kMemory, at);
+}
+
+CauseKind Nic::Explained::holder() const {
+  // Credits of PCI Express come back when memory has taken the writes.
+  const bool waits_for_memory = nic_.host_.has_pcie() && memory_until_ > nic_.dispatcher_.now();
+  return waits_for_memory ? CauseKind::kMemory : CauseKind::kHostLink;
+}
+
+}  // namespace weft::nic
