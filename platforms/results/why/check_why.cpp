@@ -254,12 +254,14 @@ void check_why(const ordered_json& object, const std::string& file) {
       });
     });
   });
-  why.may_have("used_ps", [](const Checked& used) {
-    used.each_of_object([](const std::string& name, const Checked& ps) {
-      check_resource(name, ps);
-      check_count(ps);
+  for (const char* key : {"used_ps", "latency_ps"}) {
+    why.may_have(key, [](const Checked& used) {
+      used.each_of_object([](const std::string& name, const Checked& ps) {
+        check_resource(name, ps);
+        check_count(ps);
+      });
     });
-  });
+  }
   why.may_have("waits", [](const Checked& waits) {
     waits.each_of_list([](const Checked& wait) {
       wait.object()["place"].text();

@@ -92,6 +92,15 @@ ordered_json stages(Machine& machine) {
   return json;
 }
 
+ordered_json interface_latencies(const Machine& machine) {
+  const auto of = [](const nic::NicConfig& nic) {
+    return (nic.read_latency + nic.write_latency + nic.message_cost).count();
+  };
+  ordered_json json = {{"nic", of(machine.config().nic)}};
+  if (machine.node_count() > 0) json["port"] = of(machine.config().scale_up.port);
+  return json;
+}
+
 double idle_share(const accelerator::PowerConfig& power) {
   if (power.cap <= power.idle) return 0;
   return static_cast<double>(power.idle.count()) / static_cast<double>(power.cap.count());

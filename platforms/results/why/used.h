@@ -50,6 +50,8 @@ struct MostUsedLinks {
 /// What bytes pass one behind the other on their way between ends of a network, with what each stage sustains, in bytes
 /// per second: who widens one has the next in its way.
 [[nodiscard]] nlohmann::ordered_json stages(Machine& machine);
+/// What a stretch at an interface takes, of each network, but for the bytes that pass it: why.json's `latency_ps`.
+[[nodiscard]] nlohmann::ordered_json interface_latencies(const Machine& machine);
 /// Of a cap of power, what an array draws all the time; 0: there is no cap, or not so much below it.
 [[nodiscard]] double idle_share(const accelerator::PowerConfig& power);
 

@@ -390,7 +390,7 @@ ordered_json why_summary(Machine& machine, const WhySpan& span, ordered_json hea
   ordered_json waited = waits(machine, names);
   ordered_json spent = collectives(machine, names, false);
   ordered_json overlapping = collectives(machine, names, true);
-  constexpr std::size_t kMembers = 23;
+  constexpr std::size_t kMembers = 24;
   ordered_json why = with_room(kMembers, std::move(head));
   why["from_ps"] = span.from.count();
   why["until_ps"] = at;
@@ -410,6 +410,7 @@ ordered_json why_summary(Machine& machine, const WhySpan& span, ordered_json hea
   why["used_ps"] = longest_used(machine, {span.from, span.until, span.used, used}, names.most_used("fabric"),
                                 names.most_used("scale_up"));
   why["stages"] = stages(machine);
+  why["latency_ps"] = interface_latencies(machine);
   why["power_cap"] = machine.config().accelerator.array.compute.power.cap > Power();
   why["lowest_voltage"] = machine.config().accelerator.array.compute.power.lowest_voltage;
   why["idle_share"] = idle_share(machine.config().accelerator.array.compute.power);
