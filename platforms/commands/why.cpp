@@ -54,6 +54,20 @@ std::vector<ChangedSetting> settings_of(const std::vector<ResourceChange>& chang
   return all;
 }
 
+/// Whether a field cannot have what changes ask for, so that it matters: the nearest that it can have may be far worse.
+/// No field can have an infinite rate; that is as much as one can have.
+bool is_out_of_reach(const std::vector<ResourceChange>& changes, const Foretold& told, const ordered_json& values) {
+  const std::vector<ChangedSetting> settings = settings_of(changes, values);
+  const bool is_made = std::all_of(settings.begin(), settings.end(),
+                                   [](const ChangedSetting& it) { return it.asked.empty() || it.asked == "inf"; });
+  constexpr double kNear = 0.05;
+  const auto before = static_cast<double>(told.before_ps);
+  const bool is_far = std::abs(static_cast<double>(told.ps()) - before) > kNear * before;
+  const bool costs =
+      std::any_of(changes.begin(), changes.end(), [](const ResourceChange& it) { return it.factor < 1; });
+  return !is_made && (costs || is_far);
+}
+
 /// Why a change cannot be simulated: no setting makes one of its parts, for their values as they are. Empty if all can.
 std::string not_simulated(const std::vector<ResourceChange>& changes, const ordered_json& values) {
   for (const ResourceChange& change : changes) {
@@ -130,9 +144,10 @@ ordered_json what_if(const WhyOptions& options, const RunResults& run) {
     std::vector<ResourceChange> with_effect = changes;
     const std::string ignored = drop_ignored(with_effect, values, followed_values);
     const Foretold told = path.foretell(with_effect);
+    const bool is_loose = told.is_loose || is_out_of_reach(with_effect, told, values);
     ordered_json row = {{"what_if", text},           {"before_ps", told.before_ps}, {"estimate_ps", told.ps()},
                         {"least_ps", told.least_ps}, {"most_ps", nullptr},          {"path_ps", told.path_ps},
-                        {"other_ps", told.other_ps}, {"other", told.other},         {"loose", told.is_loose}};
+                        {"other_ps", told.other_ps}, {"other", told.other},         {"loose", is_loose}};
     if (told.most_ps) row["most_ps"] = *told.most_ps;
     if (!ignored.empty()) row["kernels_ignore"] = ignored;
     const std::string none_makes = options.verify ? not_simulated(changes, values) : "";
@@ -209,7 +224,8 @@ std::string to_text(const ordered_json& rows) {
   if (loose) {
     text += wrapped(
                 "\"about\": the estimate is loose. Another chain of work may then be the longest, what hides behind "
-                "the path may come out, a cap of power may take the gain, or other packets may be lost. "
+                "the path may come out, packets may wait less where others are slower, a cap of power may take the "
+                "gain, other packets may be lost, or a field cannot have what the change asks for. "
                 "--verify simulates the change.",
                 0) +
             "\n";

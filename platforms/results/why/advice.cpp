@@ -4,11 +4,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "platforms/results/format.h"
+#include "platforms/results/why/factors.h"
+#include "platforms/results/why/path_parts.h"
 #include "platforms/results/why/resources.h"
 #include "platforms/results/why/what_if.h"
 
@@ -17,6 +23,39 @@ namespace weft::platforms {
 using nlohmann::ordered_json;
 
 namespace {
+
+/// A row of `resources`; nothing where they save nothing, or the platform has none of one.
+std::optional<ordered_json> row_of(const WhatIf& what_if, const std::vector<const Resource*>& resources,
+                                   const ordered_json& values) {
+  ordered_json row = {{"name", ""}, {"words", ""}};
+  const auto times = [&resources](double factor) {
+    std::vector<ResourceChange> changes;
+    for (const Resource* resource : resources) changes.push_back({resource, "", factor});
+    return changes;
+  };
+  std::string change;
+  for (const ResourceChange& each : times(2)) {
+    if (!values.empty() && settings_of(each, values).empty()) return std::nullopt;
+    const std::string name(each.resource->name);
+    const std::string words(each.resource->words);
+    row["name"] = row["name"].get<std::string>() + (row["name"] == "" ? "" : " + ") + name;
+    row["words"] = row["words"].get<std::string>() + (row["words"] == "" ? "" : ", ") + words;
+    change += (change.empty() ? "" : ",") + to_text(each);
+  }
+  const Foretold twice = what_if.foretell(times(2));
+  if (twice.ps() >= twice.before_ps) return std::nullopt;
+  constexpr double kTenth = 1.1;
+  row["what_if"] = change;
+  row["little_ps"] = what_if.foretell(times(kTenth)).ps();
+  row["twice_ps"] = twice.ps();
+  row["loose"] = twice.is_loose;
+  return row;
+}
+
+/// What a row saves, of none: nothing.
+std::int64_t saved(const std::optional<ordered_json>& row, std::int64_t before) {
+  return row ? before - (*row)["twice_ps"].get<std::int64_t>() : 0;
+}
 
 /// Of all links on the path that had less than their rate.
 std::set<std::string> faults_of(const ordered_json& why) {
@@ -33,19 +72,25 @@ std::set<std::string> faults_of(const ordered_json& why) {
 ordered_json advice(const ordered_json& why, const ordered_json& all_values) {
   const ordered_json values = followed(why, all_values);
   const WhatIf what_if(why);
+  const std::int64_t before = what_if.repaired().before_ps;
   std::vector<ordered_json> rows;
+  std::map<const Resource*, std::int64_t> alone;
   for (const Resource& resource : resources()) {
     if (resource.settings.empty()) continue;
-    const ResourceChange little{&resource, "", 1.1};
-    const ResourceChange twice{&resource, "", 2};
-    if (!values.empty() && settings_of(twice, values).empty()) continue;
-    const Foretold its = what_if.foretell({twice});
-    if (its.ps() >= its.before_ps) continue;
-    rows.push_back({{"name", resource.name},
-                    {"words", resource.words},
-                    {"little_ps", what_if.foretell({little}).ps()},
-                    {"twice_ps", its.ps()},
-                    {"loose", its.is_loose}});
+    if (const auto row = row_of(what_if, {&resource}, values)) {
+      alone[&resource] = saved(row, before);
+      rows.push_back(*row);
+    }
+  }
+  // Of two that pass the same bytes one after the other, one alone is of little use where the other is next.
+  for (const char* network : {"fabric", "scale_up"}) {
+    const Resource& link = resource_within(network, "link");
+    const Resource& interface = interface_of(network);
+    const auto both = row_of(what_if, {&link, &interface}, values);
+    const std::int64_t one_by_one = alone[&link] + alone[&interface];
+    const std::int64_t more = saved(both, before) - one_by_one;
+    const double least = PathParts::kLeastShare * static_cast<double>(before);
+    if (more > one_by_one && static_cast<double>(more) > least) rows.push_back(*both);
   }
   std::stable_sort(rows.begin(), rows.end(),
                    [](const ordered_json& a, const ordered_json& b) { return a["twice_ps"] < b["twice_ps"]; });

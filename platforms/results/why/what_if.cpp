@@ -2,9 +2,7 @@
 #include "platforms/results/why/what_if.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -14,44 +12,18 @@ namespace {
 
 using nlohmann::ordered_json;
 
-/// An estimate this near to the run as it was is within it whatever happens.
+/// An estimate this near to the run as it was, or to a bound, is within it whatever happens.
 constexpr double kNear = 0.05;
 /// Another chain this near to the path may bind once the path is shorter.
 constexpr double kRival = 0.8;
-/// The largest change whose gain is not loose, and the largest such gain.
+/// The largest change whose gain is not loose, and the largest such gain; the largest whose loss is not.
 constexpr double kTwice = 2;
 constexpr double kQuarter = 0.25;
+constexpr double kHalf = 0.5;
 
-bool carries_bytes(const Resource& resource) {
-  return &resource == &resource_called("link") || &resource == &resource_called("scale-up-link");
-}
-
-/// "buffer" of a network.
-const Resource& resource_within(const std::string& network, const std::string& name) {
-  return resource_called((network == "scale_up" ? "scale-up-" : "") + name);
-}
-
-/// What passes a link while its credit comes back.
-bool is_of_loop(const Resource& resource) {
-  if (carries_bytes(resource)) return true;
-  for (const char* network : {"fabric", "scale_up"}) {
-    if (&resource == &resource_within(network, "buffer") || &resource == &resource_within(network, "cable"))
-      return true;
-  }
-  return false;
-}
-
-/// What passes the same bytes at the same time.
-const std::array<const Resource*, 5>& passing() {
-  static const std::array<const Resource*, 5> kPassing = {&resource_called("copy"), &resource_called("port"),
-                                                          &resource_called("scale-up-link"), &resource_called("nic"),
-                                                          &resource_called("link")};
-  return kPassing;
-}
-
-bool is_of_kernels(const Resource& resource) {
-  const auto is = [&resource](const char* name) { return &resource == &resource_called(name); };
-  return is("compute") || is("hbm") || is("cap") || is("cores") || is("launch");
+/// Whether it passes the same bytes at the same time as others do.
+bool passes(const Resource& resource) {
+  return &resource == &resource_called("copy") || is_interface(resource) || is_called(resource, "link");
 }
 
 /// Whether one of them has one after the other, so that no run is shorter than that takes. Threads of a core may wait
@@ -61,71 +33,17 @@ bool is_served_in_turn(const Resource& resource) {
   return is("compute") || is("hbm") || is("copy") || is("link") || is("scale-up-link") || is("remote-memory");
 }
 
-double factor_of(const std::map<const Resource*, double>& factors, const Resource& resource) {
-  const auto found = factors.find(&resource);
-  return found == factors.end() ? 1 : found->second;
-}
-
-/// More uplinks share what links between switches carry.
-double factor_of_links(const std::map<const Resource*, double>& factors, const Resource& resource) {
-  const double more = &resource == &resource_called("link") ? factor_of(factors, resource_called("uplink")) : 1;
-  return more * factor_of(factors, resource);
-}
-
-KernelFactors of_kernels(const std::map<const Resource*, double>& factors) {
-  return {factor_of(factors, resource_called("compute")), factor_of(factors, resource_called("cap")),
-          factor_of(factors, resource_called("hbm"))};
-}
-
-/// The most that something which packets meet on their way is faster: whoever waits for room or for others to pass may
-/// gain as much.
-double most_gained(const std::map<const Resource*, double>& factors) {
-  double most = 1;
-  for (const auto& [resource, factor] : factors) {
-    if (!is_of_kernels(*resource)) most = std::max(most, factor);
-  }
-  return most;
-}
-
-/// "fabric.link.rate=x2,fabric.link.buffer=x2" as factors of resources: of two fields of one the one that does more.
-std::map<const Resource*, double> factors_of(const std::vector<ResourceChange>& changes) {
-  std::map<const Resource*, std::pair<double, double>> most;
-  for (const ResourceChange& change : changes) {
-    auto& [better, worse] = most.try_emplace(change.resource, 1, 1).first->second;
-    better = std::max(better, change.factor);
-    worse = std::min(worse, change.factor);
-  }
-  std::map<const Resource*, double> factors;
-  for (const auto& [resource, its] : most) factors[resource] = its.first * its.second;
-  return factors;
+/// More uplinks are links.
+const Resource& in_use(const Resource& resource) {
+  return &resource == &resource_called("uplink") ? resource_called("link") : resource;
 }
 
 }  // namespace
 
-double WhatIf::Chain::of(const Resource& resource) const {
-  const auto found = ps.find(&resource);
-  return found == ps.end() ? 0 : found->second;
-}
-
 WhatIf::WhatIf(const ordered_json& why)
-    : before_ps_(why["until_ps"].get<std::int64_t>() - why["from_ps"].get<std::int64_t>()) {
-  for (const auto& [network, its] : member_of(why, "stages").items()) {
-    Stages& stages = stages_.emplace_back();
-    for (const auto& [name, rate] : its.items()) stages[&resource_called(name)] = rate.get<double>();
-  }
-  for (const auto& [name, link] : member_of(why, "links").items()) {
-    links_[name] = {link.value("network", ""), link["joins"] != "between switches", link.value("had", 1.0),
-                    link.value("fills", 1.0)};
-  }
-  std::map<std::string, std::pair<double, double>> fills;
-  for (const auto& [name, link] : links_) {
-    auto& [least, most] = fills.try_emplace(link.network, link.fills, link.fills).first->second;
-    least = std::min(least, link.is_starved() ? link.fills : 0);
-    most = std::max(most, link.fills);
-  }
-  for (const auto& [network, its] : fills) {
-    if (its.first == its.second) all_starved_[network] = its.first;
-  }
+    : before_ps_(why["until_ps"].get<std::int64_t>() - why["from_ps"].get<std::int64_t>()),
+      are_several_jobs_(why.contains("jobs")),
+      speeds_(why) {
   power_.is_capped = why.value("power_cap", false);
   power_.idle_share = why.value("idle_share", 0.0);
   power_.lowest_voltage = why.value("lowest_voltage", power_.lowest_voltage);
@@ -135,10 +53,11 @@ WhatIf::WhatIf(const ordered_json& why)
     used_ps_[&resource_called("compute")] = static_cast<double>(std::min(most, before_ps_));
   }
   for (const auto& [name, ps] : member_of(why, "used_ps").items()) used_ps_[&resource_called(name)] = ps.get<double>();
-  add(path_, why["pieces"], 1);
+  const ChainReader reader(why);
+  reader.add(path_, why["pieces"], 1);
   for (const ordered_json& collective : member_of(why, "collectives")) {
     const double share = 1 / collective["members"].get<double>();
-    add(groups_[collective["group"]], collective["transfer"], share);
+    reader.add(groups_[collective["group"]], collective["transfer"], share);
     late_ps_ += share * collective["late_ps"].get<double>();
   }
   for (const ordered_json& piece : why["pieces"]) {
@@ -151,125 +70,62 @@ WhatIf::WhatIf(const ordered_json& why)
   for (auto& [group, chain] : groups_) set_latency_apart(chain);
 }
 
-/// An interface that waits longer for memory than the busiest was in use waits for its latency, which no rate sets.
 void WhatIf::set_latency_apart(Chain& chain) const {
   const Resource& memory = resource_called("hbm");
   const auto used = used_ps_.find(&memory);
   const double latency = used == used_ps_.end() ? 0 : chain.of(memory) - used->second;
   if (latency <= 0) return;
-  chain.ps[&memory] -= latency;
-  chain.at_end_ps[&memory][1] -= latency;
-  chain.ps[&resource_called("other")] += latency;
-}
-
-void WhatIf::add(Chain& chain, const ordered_json& pieces, double share) const {
-  for (const ordered_json& piece : pieces) {
-    const double ps = share * piece["ps"].get<double>();
-    if (piece["of"] == "kernel" && piece["kind"] != "launch" && piece["kind"] != "lost cores") {
-      const double memory_share = piece.value("memory_share", KernelPieces::kUnknown);
-      KernelPieces& kernel = chain.kernels[{piece["about"], memory_share}];
-      kernel.memory_share = memory_share;
-      double* part = piece["kind"] == "kernel"   ? &kernel.computing
-                     : piece["kind"] == "cap"    ? &kernel.capped
-                     : piece["kind"] == "memory" ? &kernel.waiting
-                                                 : nullptr;
-      if (part != nullptr) {
-        *part += ps;
-        continue;
-      }
-    }
-    const Resource& resource = resource_of(piece);
-    const auto starved = all_starved_.find(piece.value("network", ""));
-    if (piece["place"] == "others" && starved != all_starved_.end() && is_of_loop(resource)) {
-      chain.loops_ps[{starved->first, starved->second}] += ps;
-      continue;
-    }
-    if (!piece.value("on_link", false)) {
-      chain.ps[&resource] += ps;
-      chain.at_end_ps[&resource][1] += ps;
-      continue;
-    }
-    const auto found = links_.find(piece["place"].get<std::string>());
-    const Link link = found == links_.end() ? Link() : found->second;
-    if (link.is_starved() && is_of_loop(resource)) {
-      chain.loops_ps[{link.network, link.fills}] += ps;
-      continue;
-    }
-    chain.ps[&resource] += ps;
-    if (carries_bytes(resource)) chain.faults_ps += ps * (1 - link.had);
-    if (link.at_end) chain.at_end_ps[&resource][link.had] += ps;
+  double left = latency;
+  for (auto& [portion, ps] : chain.ps) {
+    if (portion.resource != &memory) continue;
+    const double its = std::min(ps, left);
+    ps -= its;
+    left -= its;
   }
-}
-
-double WhatIf::let_through(const Resource& resource, double had, const Factors& factors) const {
-  double factor = factor_of(factors, resource);
-  if (factor <= 1) return factor;
-  for (const Stages& stages : stages_) {
-    const auto mine = stages.find(&resource);
-    if (mine == stages.end()) continue;
-    for (const auto& [other, rate] : stages) {
-      if (other == &resource) continue;
-      factor = std::min(factor, std::max(1.0, rate * factor_of(factors, *other) / (mine->second * had)));
-    }
-  }
-  return factor;
+  chain.ps[{&resource_called("other")}] += latency;
 }
 
 double WhatIf::scaled_loops(const Chain& chain, const Factors& factors, Reach reach) const {
   double sum = 0;
   for (const auto& [starved, ps] : chain.loops_ps) {
     const auto& [network, fills] = starved;
-    const auto factor = [&factors, of = network](const char* name) {
-      return factor_of(factors, resource_within(of, name));
-    };
+    const auto factor = [&factors, of = network](const char* name) { return factors.of(resource_within(of, name)); };
     const double estimate = fills / std::min(factor("link"), fills * factor("buffer") * factor("cable"));
-    // A round trip is flight and bytes; the buffer holds what it holds.
-    const double least = 1 / std::max({1.0, factor("link"), factor("cable")}) / std::max(1.0, factor("buffer"));
+    // A round trip is flight and bytes. The buffer holds whole packets: one of room for one and a half holds three with
+    // twice the room.
+    const double room = factor("buffer") > 1 ? kTwice * factor("buffer") : 1;
+    const double least = 1 / std::max({1.0, factor("link"), factor("cable")}) / room;
     sum += ps * (reach == Reach::kLeast ? std::min(estimate, least) : estimate);
   }
   return sum;
 }
 
 double WhatIf::scaled(const Chain& chain, const Factors& factors, Reach reach) const {
-  const bool is_least = reach == Reach::kLeast;
   double sum = scaled_loops(chain, factors, reach);
-  const KernelFactors kernels = of_kernels(factors);
+  const KernelFactors kernels = factors.of_kernels();
   for (const auto& [name, pieces] : chain.kernels)
-    sum += is_least                ? pieces.at_least(kernels, power_)
+    sum += reach == Reach::kLeast  ? pieces.at_least(kernels, power_)
            : reach == Reach::kMost ? pieces.at_most(kernels, power_)
                                    : pieces.with(kernels, power_);
-  const double gained = is_least ? most_gained(factors) : 1;
-  const double more_uplinks = factor_of(factors, resource_called("uplink"));
-  for (const auto& [resource, ps] : chain.ps) {
-    const double factor = factor_of(factors, *resource);
-    double between = ps;
-    if (const auto at_end = chain.at_end_ps.find(resource); at_end != chain.at_end_ps.end()) {
-      for (const auto& [had, its] : at_end->second) {
-        between -= its;
-        sum += its / (is_least ? factor : let_through(*resource, had, factors));
-      }
-    }
-    if (resource == &resource_called("link")) between /= more_uplinks;
-    // Nothing says how long a buffer is full when packets come at other times.
-    const bool is_full = resource == &resource_called("buffer") || resource == &resource_called("scale-up-buffer");
-    sum += between / (is_full ? std::max(factor, gained) : factor);
-  }
+  for (const auto& [portion, ps] : chain.ps)
+    sum += ps / (reach == Reach::kLeast ? speeds_.at_most(portion, factors) : speeds_.expected(portion, factors));
   return sum;
 }
 
 double WhatIf::held_by_stages(const Factors& factors) const {
   double on_path = 0;
   double scaled = 0;
+  for (const auto& [portion, ps] : path_.ps) {
+    if (!passes(*portion.resource)) continue;
+    on_path += ps;
+    scaled += ps / speeds_.expected(portion, factors);
+  }
   double busiest = 0;
   double then_busiest = 0;
-  for (const Resource* resource : passing()) {
-    const double factor = factor_of_links(factors, *resource);
-    on_path += path_.of(*resource);
-    scaled += path_.of(*resource) / factor;
-    const auto used = used_ps_.find(resource);
-    if (used == used_ps_.end()) continue;
-    busiest = std::max(busiest, used->second);
-    then_busiest = std::max(then_busiest, used->second / factor);
+  for (const auto& [resource, ps] : used_ps_) {
+    if (!passes(*resource)) continue;
+    busiest = std::max(busiest, ps);
+    then_busiest = std::max(then_busiest, ps / factors.of(*resource) / factors.of_uplinks(*resource));
   }
   if (busiest == 0) return 0;
   return std::max(0.0, std::min(1.0, on_path / busiest) * then_busiest - scaled);
@@ -283,6 +139,18 @@ double WhatIf::shorter_collectives(const Factors& factors) const {
     after += scaled(chain, factors, Reach::kEstimate);
   }
   return before == after ? 1 : before / after;
+}
+
+std::pair<double, const Resource*> WhatIf::busiest(const Factors& factors, bool changes_kernels) const {
+  std::pair<double, const Resource*> most{0, nullptr};
+  for (const auto& [resource, ps] : used_ps_) {
+    const bool computes = resource == &resource_called("compute");
+    if (!is_served_in_turn(*resource) || (computes && changes_kernels)) continue;
+    const double busy = ps - (computes ? path_.of(resource_called("cores")) : 0);
+    const double then = busy / factors.of(*resource) / factors.of_uplinks(*resource);
+    if (then > most.first) most = {then, resource};
+  }
+  return most;
 }
 
 template <typename Length>
@@ -311,69 +179,89 @@ bool WhatIf::has_timers() const {
          kNear * static_cast<double>(before_ps_);
 }
 
-double WhatIf::bound_by_memory() const {
-  double sum = 0;
-  for (const auto& [name, kernel] : path_.kernels) sum += kernel.in_memory();
-  return sum;
-}
-
 double WhatIf::used(const Resource& resource) const {
   const auto known = used_ps_.find(&resource);
   double in_groups = 0;
   for (const auto& [group, chain] : groups_) in_groups += chain.of(resource);
-  const double in_kernels = &resource == &resource_called("hbm") ? bound_by_memory() : 0;
+  const double in_kernels = &resource == &resource_called("hbm") ? path_.bound_by_memory() : 0;
   return std::max(known == used_ps_.end() ? in_groups : known->second, path_.of(resource) + in_kernels);
 }
 
+double WhatIf::least(const Factors& factors, bool costs) const {
+  const auto length = [&](const Chain& chain) {
+    const double its = scaled(chain, factors, Reach::kLeast);
+    return costs ? its - chain.waits() : its;
+  };
+  return static_cast<double>(longest(length).ps());
+}
+
+double WhatIf::elsewhere(const Resource& resource) const {
+  const auto known = used_ps_.find(&resource);
+  const double used_ps = known == used_ps_.end() ? used(resource) : known->second;
+  if (&resource == &resource_called("compute")) return std::max(0.0, used_ps - path_.in_kernels());
+  double on_path = path_.of(resource);
+  if (&resource == &resource_called("hbm")) on_path += path_.bound_by_memory();
+  // Bytes that pass an interface pass its link.
+  for (const char* network : {"fabric", "scale_up"}) {
+    if (&resource == &resource_within(network, "link")) on_path += path_.of(interface_of(network));
+    if (&resource == &interface_of(network)) on_path += path_.of(resource_within(network, "link"));
+  }
+  if (on_path <= used_ps) return used_ps - on_path;
+  // A path that leads through several has more of them than any one. Then another may have what one does beside it.
+  return std::max(0.0, std::min(used_ps - path_.most_at_one(resource), static_cast<double>(before_ps_) - on_path));
+}
+
 double WhatIf::most(const Factors& factors) const {
-  double most = static_cast<double>(before_ps_);
-  const KernelFactors kernels = of_kernels(factors);
+  const auto before = static_cast<double>(before_ps_);
+  double most = before;
+  const KernelFactors kernels = factors.of_kernels();
   const KernelFactors slower = {std::min(1.0, kernels.compute), std::min(1.0, kernels.cap),
                                 std::min(1.0, kernels.memory)};
-  double in_kernels = 0;
-  for (const auto& [name, pieces] : path_.kernels) {
-    in_kernels += pieces.computing + pieces.capped + pieces.waiting;
+  for (const auto& [name, pieces] : path_.kernels)
     most += pieces.at_most(slower, power_) - pieces.computing - pieces.capped - pieces.waiting;
+  for (const auto& [portion, ps] : path_.ps) most += ps / speeds_.at_least(portion, factors) - ps;
+  most += std::max(0.0, scaled_loops(path_, factors, Reach::kEstimate) - scaled_loops(path_, {}, Reach::kEstimate));
+  double slowest = 1;
+  for (const Resource* changed : factors.costs()) {
+    most += (1 / speeds_.hidden(*changed, factors) - 1) * elsewhere(in_use(*changed));
+    slowest = std::min(slowest, factors.of(*changed));
   }
-  for (const auto& [resource, factor] : factors) {
-    if (factor >= 1) continue;
-    const bool computes = resource == &resource_called("compute");
-    const bool is_uplink = resource == &resource_called("uplink");
-    double ps = used(is_uplink ? resource_called("link") : *resource);
-    if (computes) ps = std::max(0.0, ps - in_kernels);
-    if (resource == &resource_called("hbm")) ps -= bound_by_memory();
-    most += (1 / factor - 1) * ps;
-  }
-  return most;
+  // At most all of the run is so many times as slow. Less power than what is drawn all the time slows down more.
+  return kernels.cap < 1 ? most : std::min(most, before / slowest);
 }
 
-bool WhatIf::waits_for_timers(const std::vector<ResourceChange>& changes) const {
-  return has_timers() && std::any_of(changes.begin(), changes.end(),
-                                     [this](const ResourceChange& it) { return used(*it.resource) > 0; });
+bool WhatIf::may_lose_others(const std::vector<ResourceChange>& changes) const {
+  return has_timers() && std::any_of(changes.begin(), changes.end(), [this](const ResourceChange& it) {
+           return it.factor != 1 && used(in_use(*it.resource)) > 0;
+         });
 }
 
-bool WhatIf::is_cost_known(const Factors& factors) const {
-  return std::all_of(factors.begin(), factors.end(), [this](const auto& its) {
-    const auto& [resource, factor] = its;
-    const bool is_uplink = resource == &resource_called("uplink");
-    return factor >= 1 || used_ps_.contains(is_uplink ? &resource_called("link") : resource);
+bool WhatIf::is_cost_known(const std::vector<ResourceChange>& changes) const {
+  return std::all_of(changes.begin(), changes.end(), [this](const ResourceChange& it) {
+    if (it.factor >= 1) return true;
+    const Resource& resource = in_use(*it.resource);
+    // What is little now and hidden may be much when it is many times as long.
+    const bool is_all = is_served_in_turn(resource) || is_of_kernels(resource) || used(resource) == 0;
+    return used_ps_.contains(&resource) && (is_all || it.factor >= kHalf);
   });
+}
+
+bool WhatIf::is_loose_cost(const Foretold& told, const std::vector<ResourceChange>& changes) const {
+  const auto its = static_cast<double>(told.ps());
+  if (its > static_cast<double>(told.least_ps) * (1 + kNear)) return true;
+  if (told.most_ps) return static_cast<double>(*told.most_ps) > its * (1 + kNear);
+  const bool is_much = std::any_of(changes.begin(), changes.end(), [this](const ResourceChange& it) {
+    return it.factor < kHalf && used(in_use(*it.resource)) > 0;
+  });
+  return is_much || its > static_cast<double>(before_ps_) * (1 + kNear);
 }
 
 bool WhatIf::is_loose_gain(const Foretold& told, const std::vector<ResourceChange>& changes,
                            const Factors& factors) const {
   const auto any = [&changes](const auto& is) { return std::any_of(changes.begin(), changes.end(), is); };
   const auto before = static_cast<double>(before_ps_);
-  // What an interface's bytes gain ends at its link's rate. What its latencies gain does not, and the path does not
-  // tell them apart.
-  const bool has_latencies = any([&](const ResourceChange& it) {
-    const bool is_interface = it.resource == &resource_called("nic") || it.resource == &resource_called("port");
-    return is_interface && path_.of(*it.resource) > before * kNear &&
-           let_through(*it.resource, 1, factors) < factors.at(it.resource);
-  });
   const auto its = static_cast<double>(told.ps());
-  const bool may_gain_more = its - static_cast<double>(told.least_ps) > kNear * before;
-  if (has_latencies || may_gain_more) return true;
+  if (its > static_cast<double>(told.least_ps) * (1 + kNear)) return true;
   if (its >= before * (1 - kNear)) return false;
   // Within a node links, ports and copy engines have rates of one order: the path is silent on those that hide behind
   // it.
@@ -388,7 +276,6 @@ bool WhatIf::is_loose_gain(const Foretold& told, const std::vector<ResourceChang
   return widens_node || has_rival || is_much || otherwise > kNear * before;
 }
 
-/// A field of which the path says how much of its resource it sets changes that much of it.
 std::vector<ResourceChange> WhatIf::of_their_parts(std::vector<ResourceChange> changes) const {
   std::map<const Resource*, double> left;
   const auto sets_part = [this](const ResourceChange& it) {
@@ -406,37 +293,22 @@ std::vector<ResourceChange> WhatIf::of_their_parts(std::vector<ResourceChange> c
 }
 
 Foretold WhatIf::foretell(const std::vector<ResourceChange>& changes) const {
-  Factors factors = factors_of(of_their_parts(changes));
+  Factors factors(of_their_parts(changes));
   const auto any = [&changes](const auto& is) { return std::any_of(changes.begin(), changes.end(), is); };
   const auto before = static_cast<double>(before_ps_);
   const bool costs = any([](const ResourceChange& it) { return it.factor < 1; });
   const bool changes_kernels = any([](const ResourceChange& it) { return is_of_kernels(*it.resource); });
-  const bool has_luck = waits_for_timers(changes);
-  const bool knows_most = is_cost_known(factors) && !has_luck;
+  const bool has_luck = may_lose_others(changes);
+  const bool knows_most = is_cost_known(changes) && !has_luck;
   const double at_most = most(factors);
-  const double lost_cores = path_.of(resource_called("cores"));
-  factors[&resource_called("cores")] = shorter_collectives(factors);
+  // Collectives have cores for as long as they take, or as the kernels beside them do.
+  factors.set(resource_called("cores"),
+              shorter_collectives(factors) * std::max(1.0, factors.of(resource_called("compute"))));
 
   Foretold result = longest([&](const Chain& chain) { return scaled(chain, factors, Reach::kEstimate); });
   result.path_ps += std::llround(held_by_stages(factors));
-  // Packets that come at other times may find other timers run.
-  const std::array timers = {&resource_called("timeout"), &resource_called("scale-up-timeout")};
-  const bool may_lose_others = any([this](const ResourceChange& it) {
-    return it.resource != &resource_called("compute") && used(*it.resource) > 0;
-  });
-  const auto timers_of = [&](const Chain& chain) {
-    double sum = 0;
-    for (const Resource* timer : timers) sum += chain.of(*timer) / factor_of(factors, *timer);
-    return may_lose_others ? sum : 0;
-  };
-  result.least_ps =
-      longest([&](const Chain& chain) { return scaled(chain, factors, Reach::kLeast) - timers_of(chain); }).ps();
-  for (const auto& [resource, ps] : used_ps_) {
-    if (!is_served_in_turn(*resource) || (resource == &resource_called("compute") && changes_kernels)) continue;
-    const double busy = ps - (resource == &resource_called("compute") ? lost_cores : 0);
-    const std::int64_t then = std::llround(busy / factor_of_links(factors, *resource));
-    result.least_ps = std::max(result.least_ps, then);
-    if (costs || then <= result.ps()) continue;
+  const auto [busy, resource] = busiest(factors, changes_kernels);
+  if (const std::int64_t then = std::llround(busy); then > result.ps()) {
     result.other_ps = then;
     result.other = resource == &resource_called("compute") ? "kernels of an accelerator"
                                                            : "the busiest " + std::string(resource->name);
@@ -445,20 +317,23 @@ Foretold WhatIf::foretell(const std::vector<ResourceChange>& changes) const {
     result.path_ps = std::min(result.path_ps, before_ps_);
     result.other_ps = std::min(result.other_ps, before_ps_);
   }
+  // Packets that come at other times may find other timers run, or none.
+  double timers = 0;
+  for (const Resource* timer : {&resource_called("timeout"), &resource_called("scale-up-timeout")}) {
+    if (has_luck) timers += path_.of(*timer) / factors.of(*timer);
+  }
+  // Jobs that share a machine meet at other times.
+  double at_least = std::max(costs && are_several_jobs_ ? 0.0 : least(factors, costs) - timers, busy);
+  if (costs) at_least = std::max(at_least, before - timers);
   const bool is_part = any([](const ResourceChange& it) { return it.is_one_of_several; });
-  if (is_part) result.least_ps = std::min(result.least_ps, before_ps_);
-  result.least_ps = std::min(result.least_ps, result.ps());
+  if (is_part) at_least = std::min(at_least, before);
+  result.least_ps = std::min<std::int64_t>(std::llround(at_least), result.ps());
   if (knows_most) result.most_ps = std::max<std::int64_t>(result.ps(), std::llround(at_most));
 
-  const auto its = static_cast<double>(result.ps());
   const bool is_partial = any([](const ResourceChange& it) { return it.is_partial; });
-  const bool is_far = std::abs(its - before) > kNear * before;
-  result.is_loose = is_partial || (is_part && is_far) || has_luck;
-  if (costs) {
-    result.is_loose = result.is_loose || at_most > its * (1 + kNear) || (!knows_most && is_far);
-  } else {
-    result.is_loose = result.is_loose || is_loose_gain(result, changes, factors);
-  }
+  const bool is_far = std::abs(static_cast<double>(result.ps()) - before) > kNear * before;
+  result.is_loose = is_partial || (is_part && is_far) || has_luck ||
+                    (costs ? is_loose_cost(result, changes) : is_loose_gain(result, changes, factors));
   return result;
 }
 

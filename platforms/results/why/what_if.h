@@ -2,16 +2,19 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "platforms/results/why/chain.h"
+#include "platforms/results/why/factors.h"
 #include "platforms/results/why/kernel_pieces.h"
 #include "platforms/results/why/resource_change.h"
 #include "platforms/results/why/resources.h"
+#include "platforms/results/why/speeds.h"
 
 namespace weft::platforms {
 
@@ -30,25 +33,26 @@ struct Foretold {
 
 /// Foretells changes by what why.json has of a run.
 ///
-/// The pieces of the critical path that the changes are about are scaled; kernels' as KernelPieces has it. That chain
-/// has to be gone through in the new run as well, so that the new run is not shorter than it, as far as no order
-/// changes; nor than what the members of any group spend in its collectives, one after the other, once all have come.
-/// The larger of these is the estimate. A change for the better does not make a run longer. Bytes pass an end's
-/// interface and its link one behind the other, so that who widens one gains as far as the other lets through. Copies,
-/// ports, interfaces and links work on the same bytes at the same time: what of the path is theirs is the share of the
-/// busiest of them that nothing hides, and stays that share. A link whose buffer is full before credit can be back
-/// carries a buffer a round trip: bytes, flight and waiting there shrink together. Kernels that leave cores to
-/// collectives do so for as long as these take. Nor is the new run shorter than an accelerator computes, unless that
-/// changes.
+/// The estimate scales the pieces of the critical path that the changes are about: kernels' as KernelPieces has it,
+/// what is between as Speeds has it. That chain has to be gone through in the new run as well, so that the new run is
+/// not shorter than it, as far as no order changes; nor than what the members of any group spend in its collectives,
+/// one after the other, once all have come; nor than anything that serves one after the other is busy. The largest of
+/// these is the estimate. A change for the better does not make a run longer. Copies, ports, interfaces and links work
+/// on the same bytes at the same time: what of the path is theirs is the share of the busiest of them that nothing
+/// hides, and stays that share. A link whose buffer is full before credit can be back carries a buffer a round trip:
+/// bytes, flight and waiting there shrink together. Kernels that leave cores to collectives do so for as long as these
+/// take.
 ///
-/// The least is the path where a change has all of its effect: whatever waits for a full buffer or a timer gains as
-/// well. The most is the run as it was, longer by what it uses of all that gets slower, on the path or beside it
-/// (`used_ps`). It is not known where `used_ps` does not have what gets slower, or where timers run for packets, since
-/// others may be lost.
+/// The least holds whatever pieces turn out to be. For the better it is the path where a change has all of its effect:
+/// whatever waits for room, for a timer or behind another stage gains as well. For the worse only what surely follows
+/// the change is longer, and what waits in networks takes that up as far as it can. The busiest of each resource is
+/// reckoned in both. The most is the run as it was, longer by all of the path that is slower, and by what the busiest
+/// of it is used for elsewhere (`used_ps`). It is not known where `used_ps` does not have what gets slower, or where
+/// timers run for packets, since others may be lost.
 ///
-/// An estimate is loose if the most or the least is not near, for losses; if it gains by more than twice of a resource,
-/// or more than a quarter, since the path does not say what hides behind it; and for what a path cannot tell apart: an
-/// interface's latencies from its bytes, where the link does not let these through.
+/// An estimate is loose if it is not near the least, or for losses the most; if it gains by more than twice of a
+/// resource, or more than a quarter, since the path does not say what hides behind it; if it loses by less than half of
+/// something whose use is not known; and where timers run.
 class WhatIf {
  public:
   explicit WhatIf(const nlohmann::ordered_json& why);
@@ -57,69 +61,48 @@ class WhatIf {
   [[nodiscard]] Foretold repaired() const;
 
  private:
-  using Factors = std::map<const Resource*, double>;
   enum class Reach { kEstimate, kLeast, kMost };
-  struct Link {
-    std::string network;
-    bool at_end = false;
-    double had = 1;    ///< the share of its rate that faults have left it
-    double fills = 1;  ///< the share of its rate that the buffer behind it lets through
 
-    [[nodiscard]] bool is_starved() const { return fills < had; }
-  };
-  /// Starved links of a network, "fabric", by what their buffers let through.
-  using Starved = std::pair<std::string, double>;
-  /// Pieces in sequence, by what sets them.
-  struct Chain {
-    std::map<const Resource*, double> ps;
-    /// Of these, what passes an end's link or interface, by the share of its rate that a fault has left it.
-    std::map<const Resource*, std::map<double, double>> at_end_ps;
-    std::map<Starved, double> loops_ps;                              ///< on such links, and not in `ps`
-    std::map<std::pair<std::string, double>, KernelPieces> kernels;  ///< by name and memory's share; not in `ps`
-    double faults_ps = 0;  ///< what bytes would spend less on links if these had their full rate
-
-    [[nodiscard]] double of(const Resource& resource) const;
-  };
-  /// What sustains how many bytes per second, one behind the other.
-  using Stages = std::map<const Resource*, double>;
+  /// An interface that waits longer for memory than the busiest was in use waits for its latency, which no rate sets.
+  void set_latency_apart(Chain& chain) const;
+  /// A field of which the path says how much of its resource it sets changes that much of it.
+  [[nodiscard]] std::vector<ResourceChange> of_their_parts(std::vector<ResourceChange> changes) const;
 
   /// The longest of all chains as `length` has them.
   template <typename Length>
   [[nodiscard]] Foretold longest(const Length& length) const;
-  void set_latency_apart(Chain& chain) const;
-  [[nodiscard]] std::vector<ResourceChange> of_their_parts(std::vector<ResourceChange> changes) const;
-  void add(Chain& chain, const nlohmann::ordered_json& pieces, double share) const;
+  /// Of kMost kernels alone are longer than expected: most() has the rest.
   [[nodiscard]] double scaled(const Chain& chain, const Factors& factors, Reach reach) const;
   [[nodiscard]] double scaled_loops(const Chain& chain, const Factors& factors, Reach reach) const;
   /// What the path loses beyond its pieces, where another stage that passes the same bytes is the slowest then.
   [[nodiscard]] double held_by_stages(const Factors& factors) const;
-  /// What of a factor for the better comes through, where the resource has so much of its rate.
-  [[nodiscard]] double let_through(const Resource& resource, double had, const Factors& factors) const;
   /// As resource "cores": how much shorter what a member spends in collectives is, waiting for others included.
   [[nodiscard]] double shorter_collectives(const Factors& factors) const;
+  /// No run is shorter: the longest that one of anything is busy then, and of what.
+  [[nodiscard]] std::pair<double, const Resource*> busiest(const Factors& factors, bool changes_kernels) const;
 
   [[nodiscard]] bool has_timers() const;
-  /// What memory alone takes for kernels on the path.
-  [[nodiscard]] double bound_by_memory() const;
   /// The longest that any one was in use: `used_ps`, or pieces of the path or of a group's collectives.
   [[nodiscard]] double used(const Resource& resource) const;
+  /// What of its use the path does not have, for slower ones, at most.
+  [[nodiscard]] double elsewhere(const Resource& resource) const;
+  [[nodiscard]] double least(const Factors& factors, bool costs) const;
   /// The path, and what slower resources may cost beside it at most, as far as known.
   [[nodiscard]] double most(const Factors& factors) const;
-  [[nodiscard]] bool waits_for_timers(const std::vector<ResourceChange>& changes) const;
-  [[nodiscard]] bool is_cost_known(const Factors& factors) const;
+  [[nodiscard]] bool may_lose_others(const std::vector<ResourceChange>& changes) const;
+  [[nodiscard]] bool is_cost_known(const std::vector<ResourceChange>& changes) const;
+  [[nodiscard]] bool is_loose_cost(const Foretold& told, const std::vector<ResourceChange>& changes) const;
   [[nodiscard]] bool is_loose_gain(const Foretold& told, const std::vector<ResourceChange>& changes,
                                    const Factors& factors) const;
 
   std::int64_t before_ps_;
+  bool are_several_jobs_;
   ArrayPower power_;
-  std::vector<Stages> stages_;  ///< of each network
+  Speeds speeds_;
   /// Of "compute": by an accelerator, the most of those on the path and the median of all.
   std::map<const Resource*, double> used_ps_;
-  std::map<std::string, Link, std::less<>> links_;
-  std::map<std::string, double>
-      all_starved_;  ///< networks where all links are alike in that, and what they let through
-  Chain path_;
   std::map<std::string, double, std::less<>> set_ps_;  ///< of pieces that a field sets whose resource has others
+  Chain path_;
   std::map<std::string, Chain> groups_;  ///< what a member spends in the collectives of each, once all have come
   double late_ps_ = 0;                   ///< and before, of all groups
 };

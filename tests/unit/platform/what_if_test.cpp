@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -108,6 +109,7 @@ TEST(WhatIf, ALinkAtFaultIsWhatItHad) {
 TEST(WhatIf, AnInterfaceBehindASlowerLinkMayHaveLatencies) {
   ordered_json why = path();
   why["pieces"].push_back(piece("ring", "host link", "nic7", "fabric", 200'000'000));
+  why["until_ps"] = 1'200'000'000;
   why["stages"] = {{"fabric", {{"link", 3e9}, {"nic", 12e9}}}};
   const auto told = [&why](const char* change) { return WhatIf(why).foretell({read_change(change, values())}); };
   EXPECT_TRUE(told("nic=x2").is_loose);
@@ -145,17 +147,6 @@ TEST(WhatIf, ShorterCollectivesGiveCoresBack) {
   why["until_ps"] = 1'100'000'000;
   // Of 1,000 us that a member has cores for collectives, 200 wait for others, and half of the rest is saved.
   EXPECT_EQ(WhatIf(why).foretell({read_change("link=x2", values())}).path_ps, 850'000'000 + 60'000'000);
-}
-
-TEST(WhatIf, IsNotBelowTheCollectivesOfAGroup) {
-  // A member spends 800 us in collectives without the waiting.
-  const Foretold told =
-      WhatIf(path()).foretell({read_change("compute=inf", values()), read_change("hbm=inf", values())});
-  EXPECT_EQ(told.path_ps, 300'000'000);
-  EXPECT_EQ(told.ps(), 800'000'000);
-  EXPECT_EQ(told.other, "collectives of world");
-  EXPECT_TRUE(told.is_loose);
-  EXPECT_EQ(WhatIf(path()).foretell({read_change("link=x4", values())}).other_ps, 200'000'000);
 }
 
 TEST(WhatIf, IsSettingsOfThePlatform) {
@@ -320,36 +311,86 @@ TEST(WhatIf, TakesTheFieldThatDoesMore) {
   EXPECT_TRUE(told.is_loose);  // the path does not tell them apart
 }
 
-/// The least is the path with all that a change can do; the most is what is slower, on the path and beside it.
-TEST(WhatIf, HasBounds) {
+/// Bytes pass an end's interface and its link: both together have the rate of the slower one.
+TEST(WhatIf, TwoThatAreNearInRateGainTogether) {
   ordered_json why = path();
-  why["used_ps"] = {{"link", 500'000'000}, {"hbm", 700'000'000}};
-  const auto told = [&why](const char* text) { return WhatIf(why).foretell(read_changes(text, values())); };
-  EXPECT_EQ(told("link=x2").least_ps, 850'000'000);
-  EXPECT_EQ(told("link=x2").most_ps, 1'000'000'000);
-  const Foretold slower = told("link=x0.5");
-  EXPECT_EQ(slower.least_ps, 1'600'000'000);  // what the collectives of the group spend
-  EXPECT_EQ(slower.most_ps, 1'600'000'000);
   why["collectives"] = ordered_json::array();
-  EXPECT_EQ(told("link=x0.5").least_ps, 1'300'000'000);
-  EXPECT_EQ(told("link=x0.5").most_ps, 1'500'000'000);
-  EXPECT_TRUE(told("link=x0.5").is_loose);
-  why["used_ps"]["link"] = 310'000'000;
-  EXPECT_FALSE(told("link=x0.5").is_loose);
-  EXPECT_FALSE(told("firmware=x0.5").most_ps.has_value());  // nothing says how long that was in use
-  why["used_ps"]["firmware"] = 0;
-  EXPECT_EQ(told("firmware=x0.5").most_ps, 1'000'000'000);
+  why["pieces"] = {piece("ring", "host link", "nic7", "fabric", 800'000'000),
+                   piece("product", "kernel", "accelerator3", "", 200'000'000)};
+  why["stages"] = {{"fabric", {{"link", 12e9}, {"nic", 10e9}}}};
+  why["used_ps"] = {{"link", 650'000'000}, {"nic", 800'000'000}};
+  const auto told = [&why](const std::string& text) { return WhatIf(why).foretell(read_changes(text, values())); };
+  EXPECT_EQ(told("nic=x1.1").ps(), 927'272'727);
+  std::int64_t before = 1'000'000'000;
+  for (const char* times : {"x1.1", "x1.2", "x1.5", "x2", "x4"}) {
+    const std::int64_t ps = told("nic=" + std::string(times)).ps();
+    EXPECT_LE(ps, before) << times;
+    before = ps;
+  }
+  EXPECT_EQ(told("nic=x4").ps(), 866'666'667);
+  EXPECT_EQ(told("link=x2").ps(), 1'000'000'000);
+  EXPECT_EQ(told("link=x2,nic=x2").ps(), 600'000'000);
+  EXPECT_EQ(told("link=x0.5").ps(), 1'533'333'333);
+  const ordered_json its = advice(why, values());
+  EXPECT_EQ(its["resources"][0]["name"], "link + nic");
+  EXPECT_EQ(its["resources"][0]["what_if"], "link=x2,nic=x2");
+  EXPECT_EQ(its["resources"][0]["twice_ps"], 600'000'000);
+  // A link of far less rate needs no interface that is faster.
+  why["pieces"][0] = piece("ring", "serialisation", "nic7 out", "fabric", 800'000'000);
+  why["stages"]["fabric"]["link"] = 1e9;
+  for (const ordered_json& row : advice(why, values())["resources"]) EXPECT_NE(row["name"], "link + nic");
 }
 
-/// What hides behind the path is a bound as soon as the path is shorter.
-TEST(WhatIf, IsNotShorterThanTheBusiestOfAnything) {
+/// No rate makes latencies shorter, and a field that sets a part of them changes that part.
+TEST(WhatIf, LatenciesOfAnInterfaceAreNotItsBytes) {
   ordered_json why = path();
   why["collectives"] = ordered_json::array();
-  why["used_ps"] = {{"link", 500'000'000}, {"hbm", 900'000'000}};
-  const Foretold told = WhatIf(why).foretell(read_changes("link=x2", values()));
-  EXPECT_EQ(told.ps(), 900'000'000);
-  EXPECT_EQ(told.least_ps, 900'000'000);
-  EXPECT_EQ(told.other, "the busiest hbm");
+  why["pieces"].push_back(piece("ring", "host link", "nic7", "fabric", 50'000'000));
+  why["pieces"].push_back(piece("ring", "read latency", "nic7", "fabric", 60'000'000));
+  why["pieces"].push_back(piece("ring", "write latency", "nic7", "fabric", 40'000'000));
+  why["until_ps"] = 1'150'000'000;
+  const auto path_ps = [&why](const char* text) { return WhatIf(why).foretell(read_changes(text, values())).path_ps; };
+  EXPECT_EQ(path_ps("nic=x2"), 1'125'000'000);
+  EXPECT_EQ(path_ps("nic.dma_rate=x2"), 1'125'000'000);
+  EXPECT_EQ(path_ps("nic-latency=x2"), 1'100'000'000);
+  EXPECT_EQ(path_ps("nic.read_latency=x0.5"), 1'120'000'000);
+  // A latency that is hidden while bytes pass stays so.
+  EXPECT_EQ(WhatIf(why).foretell(read_changes("nic.read_latency=x2", values())).least_ps, 1'150'000'000);
+}
+
+/// The room behind an end's link is taken while a slower interface empties it: more of it brings nothing.
+TEST(WhatIf, ASlowInterfaceIsWhatLinksWaitFor) {
+  ordered_json why = path();
+  why["collectives"] = ordered_json::array();
+  why["pieces"].push_back(piece("ring", "credit", "network.b.port7 to nic7", "fabric", 100'000'000));
+  why["until_ps"] = 1'100'000'000;
+  why["links"] = {{"network.b.port7 to nic7", {{"network", "fabric"}, {"joins", "to ends"}}}};
+  why["stages"] = {{"fabric", {{"link", 50e9}, {"nic", 7e9}}}};
+  ordered_json set = values();
+  set["fabric.link.buffer"]["value"] = "128KiB";
+  const auto told = [&](const char* text) { return WhatIf(why).foretell(read_changes(text, set)); };
+  EXPECT_EQ(told("nic=x2").ps(), 900'000'000);
+  EXPECT_EQ(told("buffer=x2").ps(), 1'100'000'000);
+  EXPECT_EQ(told("link=x0.5").ps(), 1'100'000'000);
+  why["stages"]["fabric"]["nic"] = 100e9;
+  EXPECT_EQ(told("buffer=x2").ps(), 1'050'000'000);
+}
+
+/// More uplinks do not make a sick one well.
+TEST(WhatIf, UplinksDoNotCureASickLink) {
+  ordered_json why = path();
+  why["collectives"] = ordered_json::array();
+  why["pieces"].back()["place"] = "network.leaf0.port8 to spine1";
+  why["links"] = {
+      {"network.leaf0.port8 to spine1", {{"network", "fabric"}, {"joins", "between switches"}, {"had", 0.1}}}};
+  ordered_json set = values();
+  set["fabric.uplinks"]["value"] = 4;
+  const Foretold told = WhatIf(why).foretell(read_changes("uplink=x2", set));
+  EXPECT_EQ(told.ps(), 1'000'000'000);
+  EXPECT_EQ(told.least_ps, 850'000'000);  // unless traffic goes round it
+  EXPECT_TRUE(told.is_loose);
+  for (const ordered_json& row : advice(why, set)["resources"]) EXPECT_NE(row["name"], "uplink");
+  EXPECT_EQ(WhatIf(why).foretell(read_changes("link=x2", set)).ps(), 850'000'000);
 }
 
 /// Copies and links work on the same bytes: who is next takes over, and what it hid behind comes out.
@@ -362,21 +403,6 @@ TEST(WhatIf, StagesHideBehindEachOther) {
   EXPECT_EQ(told("copy=x2").path_ps, 1'000'000'000);
   EXPECT_EQ(told("copy=x0.5").path_ps, 1'200'000'000);
   EXPECT_EQ(told("link=x2,copy=x2").path_ps, 850'000'000);
-}
-
-/// Which packets are lost is luck, in another run other ones.
-TEST(WhatIf, IsLooseWhereTimersRun) {
-  ordered_json why = path();
-  why["pieces"].push_back(piece("ring", "recovery", "nic3", "fabric", 500'000'000));
-  why["until_ps"] = 1'500'000'000;
-  why["used_ps"] = {{"link", 300'000'000}, {"scale-up-link", 0}};
-  const auto told = [&why](const char* text) { return WhatIf(why).foretell(read_changes(text, values())); };
-  for (const char* change : {"link=x2", "link=x1.01", "link=x0.99", "hbm=x0.99"}) {
-    EXPECT_TRUE(told(change).is_loose) << change;
-    EXPECT_FALSE(told(change).most_ps.has_value()) << change;
-  }
-  EXPECT_EQ(told("link=x2").least_ps, 850'000'000);
-  EXPECT_FALSE(told("scale-up-link=x2").is_loose);
 }
 
 TEST(KernelPieces, WaitForTheSlowerOne) {

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/results/why/factors.h"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+namespace weft::platforms {
+
+const Resource& resource_within(std::string_view network, std::string_view name) {
+  return resource_called((network == "scale_up" ? "scale-up-" : "") + std::string(name));
+}
+
+const Resource& interface_of(std::string_view network) {
+  return resource_called(network == "scale_up" ? "port" : "nic");
+}
+
+bool is_called(const Resource& resource, std::string_view name) {
+  return &resource == &resource_within("fabric", name) || &resource == &resource_within("scale_up", name);
+}
+
+bool is_interface(const Resource& resource) {
+  return &resource == &interface_of("fabric") || &resource == &interface_of("scale_up");
+}
+
+bool is_of_kernels(const Resource& resource) {
+  const auto is = [&resource](const char* name) { return &resource == &resource_called(name); };
+  return is("compute") || is("hbm") || is("cap") || is("cores") || is("launch");
+}
+
+bool is_latency(const Resource& resource) {
+  const std::string_view name = resource.name;
+  return name.ends_with("-latency") || name == "nic-work" || name == "port-work";
+}
+
+Factors::Factors(const std::vector<ResourceChange>& changes) {
+  for (const ResourceChange& change : changes) {
+    Most& its = of_[change.resource];
+    its.better = std::max(its.better, change.factor);
+    its.worse = std::min(its.worse, change.factor);
+  }
+}
+
+double Factors::of(const Resource& resource) const {
+  const auto found = of_.find(&resource);
+  return found == of_.end() ? 1 : found->second.better * found->second.worse;
+}
+
+double Factors::of_uplinks(const Resource& link) const {
+  return &link == &resource_called("link") ? of(resource_called("uplink")) : 1;
+}
+
+KernelFactors Factors::of_kernels() const {
+  return {of(resource_called("compute")), of(resource_called("cap")), of(resource_called("hbm"))};
+}
+
+double Factors::most_gained(std::string_view network) const {
+  double most = 1;
+  for (const auto& [resource, its] : of_) {
+    if (resource->network == network) most = std::max(most, its.better);
+  }
+  return most;
+}
+
+std::vector<const Resource*> Factors::costs() const {
+  std::vector<const Resource*> all;
+  for (const auto& [resource, its] : of_) {
+    if (its.worse < 1) all.push_back(resource);
+  }
+  return all;
+}
+
+}  // namespace weft::platforms

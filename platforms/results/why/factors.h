@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <string_view>
+#include <vector>
+
+#include "platforms/results/why/kernel_pieces.h"
+#include "platforms/results/why/resource_change.h"
+#include "platforms/results/why/resources.h"
+
+namespace weft::platforms {
+
+/// A resource of a network, "fabric" or "scale_up", by what it is called in the fabric: "buffer".
+[[nodiscard]] const Resource& resource_within(std::string_view network, std::string_view name);
+/// "nic" of the fabric, "port" within nodes.
+[[nodiscard]] const Resource& interface_of(std::string_view network);
+/// Whether it is what `name` is in the fabric, or the same within nodes.
+[[nodiscard]] bool is_called(const Resource& resource, std::string_view name);
+[[nodiscard]] bool is_interface(const Resource& resource);
+/// Whether it is of interfaces, but for their bytes: latencies of their hosts, and their own work.
+[[nodiscard]] bool is_latency(const Resource& resource);
+
+/// How many times as fast resources are with changes.
+class Factors {
+ public:
+  Factors() = default;
+  explicit Factors(const std::vector<ResourceChange>& changes);
+  void set(const Resource& resource, double factor) { of_[&resource] = {factor, 1}; }
+
+  /// Of several fields of one the one that does more.
+  [[nodiscard]] double of(const Resource& resource) const;
+  /// More uplinks share what links between switches carry.
+  [[nodiscard]] double of_uplinks(const Resource& link) const;
+  [[nodiscard]] KernelFactors of_kernels() const;
+  /// The most that something which packets meet on their way through a network is faster: whoever waits for room may
+  /// gain as much.
+  [[nodiscard]] double most_gained(std::string_view network) const;
+  /// What is slower.
+  [[nodiscard]] std::vector<const Resource*> costs() const;
+
+ private:
+  struct Most {
+    double better = 1;
+    double worse = 1;
+  };
+  std::map<const Resource*, Most> of_;
+};
+
+/// Whether kernels follow it, and not what is between them.
+[[nodiscard]] bool is_of_kernels(const Resource& resource);
+
+}  // namespace weft::platforms

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/results/why/speeds.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace weft::platforms {
+namespace {
+
+/// Two rates this near to each other are alike: a path may name either.
+constexpr double kAlike = 1.05;
+
+double uplinks(const Portion& portion, const Factors& factors) {
+  const bool is_between = is_called(*portion.resource, "link") && !portion.at_end;
+  return is_between ? factors.of_uplinks(*portion.resource) : 1;
+}
+
+/// What a thread of the firmware does on the way, such as a copy, is not slower with its clock.
+bool is_of_hosts(const Resource& resource) {
+  return &resource == &resource_called("firmware") || &resource == &resource_called("host");
+}
+
+}  // namespace
+
+Speeds::Speeds(const nlohmann::ordered_json& why) {
+  for (const auto& [network, its] : member_of(why, "stages").items()) {
+    pairs_[network] = {its.value(std::string(resource_within(network, "link").name), 0.0),
+                       its.value(std::string(interface_of(network).name), 0.0)};
+  }
+}
+
+const Speeds::Pair* Speeds::pair_of(const Portion& portion) const {
+  const bool passes =
+      is_interface(*portion.resource) || is_called(*portion.resource, "link") || is_called(*portion.resource, "buffer");
+  if (!passes || !portion.at_end) return nullptr;
+  const auto found = pairs_.find(std::string(portion.resource->network));
+  return found == pairs_.end() || found->second.link <= 0 || found->second.interface <= 0 ? nullptr : &found->second;
+}
+
+double Speeds::rate(const Pair& pair, const std::string& network, double had, const Factors& factors) {
+  return std::min(pair.link * had * factors.of(resource_within(network, "link")),
+                  pair.interface * factors.of(interface_of(network)));
+}
+
+double Speeds::expected(const Portion& portion, const Factors& factors) const {
+  const double alone = factors.of(*portion.resource);
+  const Pair* const pair = pair_of(portion);
+  // What a sick link carries is not shared: others beside it do not make it well.
+  if (pair == nullptr) return portion.had < 1 ? alone : alone * uplinks(portion, factors);
+  // The room behind an end's link is taken while a slower interface empties it.
+  if (is_called(*portion.resource, "buffer") && pair->interface >= pair->link * portion.had) return alone;
+  const std::string network(portion.resource->network);
+  const double both = rate(*pair, network, portion.had, factors) / rate(*pair, network, portion.had, {});
+  // An interface reads ahead of its link and does not wait for it.
+  return is_interface(*portion.resource) ? std::min(both, std::max(1.0, alone)) : both;
+}
+
+double Speeds::at_most(const Portion& portion, const Factors& factors) const {
+  const double its = expected(portion, factors);
+  double gain = std::max({1.0, its, factors.of(*portion.resource) * uplinks(portion, factors)});
+  const Pair* const pair = pair_of(portion);
+  if (pair != nullptr && !is_interface(*portion.resource) && pair->interface <= kAlike * pair->link * portion.had)
+    gain = std::max(gain, factors.of(interface_of(portion.resource->network)));
+  if (is_called(*portion.resource, "buffer")) {
+    // A buffer holds whole packets: one of room for one and a half holds three with twice the room.
+    constexpr double kWhole = 2;
+    const double room = factors.of(*portion.resource);
+    const bool is_kept = pair != nullptr && kAlike * pair->interface < pair->link * portion.had;
+    gain = std::max({gain, is_kept ? 1 : factors.most_gained(portion.resource->network), room > 1 ? kWhole * room : 1});
+  }
+  return its < 1 && is_sure(portion, factors) ? its : gain;
+}
+
+double Speeds::at_least(const Portion& portion, const Factors& factors) const {
+  double least = std::min({1.0, expected(portion, factors), factors.of(*portion.resource) * uplinks(portion, factors)});
+  if (portion.part == Portion::Part::kWait && pair_of(portion) != nullptr) {
+    const std::string network(portion.resource->network);
+    least = std::min({least, factors.of(resource_within(network, "link")), factors.of(interface_of(network))});
+  }
+  return least;
+}
+
+double Speeds::hidden(const Resource& resource, const Factors& factors) const {
+  const Portion portion{&resource, Portion::Part::kBytes, true, 1};
+  // Behind its link an interface hides as long as it is not the slower one. Links between switches have none.
+  if (is_interface(resource)) return std::min(1.0, expected(portion, factors));
+  return std::min(1.0, factors.of(resource));
+}
+
+bool Speeds::is_sure(const Portion& portion, const Factors& factors) const {
+  if (portion.part == Portion::Part::kWait) return false;
+  // A latency that is hidden while bytes pass stays so.
+  if (portion.part == Portion::Part::kWhole) return !is_of_hosts(*portion.resource) && !is_latency(*portion.resource);
+  const Pair* const pair = pair_of(portion);
+  if (pair == nullptr) return true;
+  // The first bytes of an interface are before any of its link.
+  if (is_interface(*portion.resource) && factors.of(*portion.resource) >= 1) return false;
+  const double link = pair->link * portion.had;
+  return (is_interface(*portion.resource) ? pair->interface : link) <= kAlike * std::min(link, pair->interface);
+}
+
+}  // namespace weft::platforms
