@@ -49,9 +49,9 @@ TEST(WhyNames, FlowsOfOneNameAreTogether) {
   EXPECT_DOUBLE_EQ(flows[0].share, 0.5);
   EXPECT_EQ(flows[0].flows, 2);
   EXPECT_TRUE(
-      has(why_sentences(why, PathParts(why)),
+      has(why_sentences(why, ordered_json::object(), PathParts(why)),
           "Its bytes are of nic0 to others (50 %), nic1 to nic7 (30 %), nic2 to nic7 (10 %) and 5 other flows."))
-      << why_sentences(why, PathParts(why));
+      << why_sentences(why, ordered_json::object(), PathParts(why));
   EXPECT_TRUE(has(why_text(why, ordered_json::object()), "nic0 to others 50 %, nic1 to nic7 30 %"));
 }
 
@@ -62,9 +62,9 @@ TEST(WhyNames, CollectivesOfGroupsSayWhichTheyAre) {
   EXPECT_EQ(most_of_groups(why), "");  // "world" is no group of a workload
   collective["group"] = "group 3";
   collective["bytes"] = 64 << 20;
-  EXPECT_TRUE(has(why_sentences(why, PathParts(why)),
+  EXPECT_TRUE(has(why_sentences(why, ordered_json::object(), PathParts(why)),
                   "all of that is for collectives of groups in dimension 0, mostly all_gather of 64.0 MiB."))
-      << why_sentences(why, PathParts(why));
+      << why_sentences(why, ordered_json::object(), PathParts(why));
   why["collectives"].push_back(collective);
   why["collectives"][1]["operation"] = "all_reduce";
   EXPECT_EQ(most_of_groups(why), "");  // half each
