@@ -131,8 +131,10 @@ void ChainReader::add_at_interface(Chain& chain, const Resource& resource, const
     const auto known = latency_ps_.find(&resource);
     const double each = known == latency_ps_.end() ? 0 : known->second;
     if (piece.contains("times")) {
-      // A stretch in which bytes pass is far longer than a latency.
-      latencies = std::min(ps, share * piece["times"].get<double>() * each);
+      // A stretch in which bytes pass is longer than a latency, which is hidden while others' pass.
+      constexpr double kLonger = 2;
+      const double all = share * piece["times"].get<double>() * each;
+      latencies = ps > kLonger * all ? 0 : std::min(ps, all);
       told_apart.latencies += latencies;
       told_apart.all += ps;
     } else {
@@ -145,8 +147,8 @@ void ChainReader::add_at_interface(Chain& chain, const Resource& resource, const
 
 ChainReader::Link ChainReader::link_of(const ordered_json& piece) const {
   Link link;
-  // What waits to enter a network is at an end.
-  link.at_end = !piece.value("on_link", false);
+  // What waits to enter a network is at an end. Of what is left of many pieces nothing says where it is.
+  link.at_end = !piece.value("on_link", false) && piece["place"] != "others";
   const auto found = links_.find(piece["place"].get<std::string>());
   return piece.value("on_link", false) && found != links_.end() ? found->second : link;
 }

@@ -68,6 +68,7 @@ WhatIf::WhatIf(const ordered_json& why)
     const double share = 1 / collective["members"].get<double>();
     reader.add(groups_[collective["group"]], collective["transfer"], share);
     late_ps_ += share * collective["late_ps"].get<double>();
+    in_groups_ps_[collective["group"]] += share * collective["ps"].get<double>();
   }
 }
 
@@ -145,6 +146,8 @@ Foretold WhatIf::longest(const Length& length) const {
   result.before_ps = before_ps_;
   result.path_ps = std::llround(length(path_));
   for (const auto& [group, chain] : groups_) {
+    // Those that take longer than the run are not one after the other.
+    if (in_groups_ps_.at(group) > static_cast<double>(before_ps_)) continue;
     const std::int64_t ps = std::llround(length(chain));
     if (ps <= result.other_ps) continue;
     result.other_ps = ps;
@@ -220,7 +223,8 @@ double WhatIf::least(const Factors& factors, bool costs) const {
     const double its = scaled(chain, factors, Reach::kLeast);
     return costs ? its - chain.waits() - others : its;
   };
-  return static_cast<double>(longest(length).ps());
+  // Of a group's pieces many have no place, so that nothing says what they may gain.
+  return costs ? static_cast<double>(longest(length).ps()) : length(path_);
 }
 
 double WhatIf::elsewhere(const Resource& resource) const {

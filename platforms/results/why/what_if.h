@@ -108,8 +108,9 @@ class WhatIf {
   /// Of "compute": by an accelerator, the most of those on the path and the median of all.
   std::map<const Resource*, double> used_ps_;
   Chain path_;
-  std::map<std::string, Chain> groups_;  ///< what a member spends in the collectives of each, once all have come
-  double late_ps_ = 0;                   ///< and before, of all groups
+  std::map<std::string, Chain> groups_;         ///< what a member spends in the collectives of each, once all have come
+  std::map<std::string, double> in_groups_ps_;  ///< with the time until all have come
+  double late_ps_ = 0;                          ///< and before, of all groups
 };
 
 }  // namespace weft::platforms
