@@ -119,8 +119,8 @@ bool ChainReader::add_loop(Chain& chain, const ordered_json& piece, double ps) c
 
 ChainReader::Link ChainReader::link_of(const ordered_json& piece) const {
   Link link;
-  // What waits to enter a network is at an end.
-  link.at_end = !piece.value("on_link", false);
+  // What waits to enter a network is at an end. Of what is left of many pieces nothing says where it is.
+  link.at_end = !piece.value("on_link", false) && piece["place"] != "others";
   const auto found = links_.find(piece["place"].get<std::string>());
   return piece.value("on_link", false) && found != links_.end() ? found->second : link;
 }

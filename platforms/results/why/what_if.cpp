@@ -26,6 +26,15 @@ bool passes(const Resource& resource) {
   return &resource == &resource_called("copy") || is_interface(resource) || is_called(resource, "link");
 }
 
+/// Of an interface its link, of a link the interface: the same bytes pass both. Else nothing.
+const Resource* partner_of(const Resource& resource) {
+  for (const char* network : {"fabric", "scale_up"}) {
+    if (&resource == &interface_of(network)) return &resource_within(network, "link");
+    if (&resource == &resource_within(network, "link")) return &interface_of(network);
+  }
+  return nullptr;
+}
+
 /// Whether one of them has one after the other, so that no run is shorter than that takes. Threads of a core may wait
 /// for others while they run, launches of several streams are at the same time, and what interfaces need is reckoned.
 bool is_served_in_turn(const Resource& resource) {
@@ -59,6 +68,7 @@ WhatIf::WhatIf(const ordered_json& why)
     const double share = 1 / collective["members"].get<double>();
     reader.add(groups_[collective["group"]], collective["transfer"], share);
     late_ps_ += share * collective["late_ps"].get<double>();
+    in_groups_ps_[collective["group"]] += share * collective["ps"].get<double>();
   }
   for (const ordered_json& piece : why["pieces"]) {
     for (const Resource::Setting& setting : resource_of(piece).settings) {
@@ -159,6 +169,8 @@ Foretold WhatIf::longest(const Length& length) const {
   result.before_ps = before_ps_;
   result.path_ps = std::llround(length(path_));
   for (const auto& [group, chain] : groups_) {
+    // Those that take longer than the run are not one after the other.
+    if (in_groups_ps_.at(group) > static_cast<double>(before_ps_)) continue;
     const std::int64_t ps = std::llround(length(chain));
     if (ps <= result.other_ps) continue;
     result.other_ps = ps;
@@ -187,28 +199,65 @@ double WhatIf::used(const Resource& resource) const {
   return std::max(known == used_ps_.end() ? in_groups : known->second, path_.of(resource) + in_kernels);
 }
 
+WhatIf::Others WhatIf::others_on_path(const Factors& factors) const {
+  std::vector<const Resource*> slower;
+  Others others;
+  for (const Resource* changed : factors.costs()) {
+    const Resource& resource = in_use(*changed);
+    if (!passes(resource)) continue;
+    slower.push_back(&resource);
+    if (const Resource* const partner = partner_of(resource)) slower.push_back(partner);
+  }
+  if (slower.empty()) return others;
+  double busiest = 0;
+  for (const auto& [portion, ps] : path_.ps) {
+    const bool is_one = std::find(slower.begin(), slower.end(), portion.resource) != slower.end();
+    if (!passes(*portion.resource) || is_one) continue;
+    others.ps += ps;
+    busiest = std::max(busiest, in_use_ps(*portion.resource));
+  }
+  for (const Resource* changed : factors.costs()) {
+    const Resource& resource = in_use(*changed);
+    if (!passes(resource)) continue;
+    const double used_ps = in_use_ps(resource);
+    // What is as busy as they are hides behind all of them.
+    const double hidden = busiest == 0 ? 1 : std::min(1.0, used_ps / busiest);
+    const double then = hidden / factors.of(*changed);
+    others.most_longer = std::max(others.most_longer, others.ps * std::max(0.0, then - 1));
+    // A path that leads through several of a resource is of many short stretches, which others may be as well.
+    if (on_path(resource) > used_ps * (1 + kNear)) others.may_take_up = others.ps;
+  }
+  return others;
+}
+
+double WhatIf::in_use_ps(const Resource& resource) const {
+  const auto known = used_ps_.find(&resource);
+  return known == used_ps_.end() ? used(resource) : known->second;
+}
+
+double WhatIf::on_path(const Resource& resource) const {
+  const Resource* const partner = partner_of(resource);
+  return path_.of(resource) + (partner == nullptr ? 0 : path_.of(*partner)) +
+         (&resource == &resource_called("hbm") ? path_.bound_by_memory() : 0);
+}
+
 double WhatIf::least(const Factors& factors, bool costs) const {
+  const double others = others_on_path(factors).may_take_up;
   const auto length = [&](const Chain& chain) {
     const double its = scaled(chain, factors, Reach::kLeast);
-    return costs ? its - chain.waits() : its;
+    return costs ? its - chain.waits() - others : its;
   };
-  return static_cast<double>(longest(length).ps());
+  // Of a group's pieces many have no place, so that nothing says what they may gain.
+  return costs ? static_cast<double>(longest(length).ps()) : length(path_);
 }
 
 double WhatIf::elsewhere(const Resource& resource) const {
-  const auto known = used_ps_.find(&resource);
-  const double used_ps = known == used_ps_.end() ? used(resource) : known->second;
+  const double used_ps = in_use_ps(resource);
   if (&resource == &resource_called("compute")) return std::max(0.0, used_ps - path_.in_kernels());
-  double on_path = path_.of(resource);
-  if (&resource == &resource_called("hbm")) on_path += path_.bound_by_memory();
-  // Bytes that pass an interface pass its link.
-  for (const char* network : {"fabric", "scale_up"}) {
-    if (&resource == &resource_within(network, "link")) on_path += path_.of(interface_of(network));
-    if (&resource == &interface_of(network)) on_path += path_.of(resource_within(network, "link"));
-  }
-  if (on_path <= used_ps) return used_ps - on_path;
+  const double its = on_path(resource);
+  if (its <= used_ps) return used_ps - its;
   // A path that leads through several has more of them than any one. Then another may have what one does beside it.
-  return std::max(0.0, std::min(used_ps - path_.most_at_one(resource), static_cast<double>(before_ps_) - on_path));
+  return std::max(0.0, std::min(used_ps - path_.most_at_one(resource), static_cast<double>(before_ps_) - its));
 }
 
 double WhatIf::most(const Factors& factors) const {
@@ -226,6 +275,7 @@ double WhatIf::most(const Factors& factors) const {
     most += (1 / speeds_.hidden(*changed, factors) - 1) * elsewhere(in_use(*changed));
     slowest = std::min(slowest, factors.of(*changed));
   }
+  most += others_on_path(factors).most_longer;
   // At most all of the run is so many times as slow. Less power than what is drawn all the time slows down more.
   return kernels.cap < 1 ? most : std::min(most, before / slowest);
 }

@@ -62,6 +62,12 @@ class WhatIf {
 
  private:
   enum class Reach { kEstimate, kLeast, kMost };
+  /// Pieces of the path that pass the same bytes as slower ones do.
+  struct Others {
+    double ps = 0;
+    double may_take_up = 0;  ///< where slower ones may hide behind them
+    double most_longer = 0;  ///< by slower ones that hide behind them now
+  };
 
   /// An interface that waits longer for memory than the busiest was in use waits for its latency, which no rate sets.
   void set_latency_apart(Chain& chain) const;
@@ -86,6 +92,11 @@ class WhatIf {
   [[nodiscard]] double used(const Resource& resource) const;
   /// What of its use the path does not have, for slower ones, at most.
   [[nodiscard]] double elsewhere(const Resource& resource) const;
+  [[nodiscard]] Others others_on_path(const Factors& factors) const;
+  /// As used(), but for what the path has.
+  [[nodiscard]] double in_use_ps(const Resource& resource) const;
+  /// Of an interface with its link, of a link with its interface: the same bytes pass both.
+  [[nodiscard]] double on_path(const Resource& resource) const;
   [[nodiscard]] double least(const Factors& factors, bool costs) const;
   /// The path, and what slower resources may cost beside it at most, as far as known.
   [[nodiscard]] double most(const Factors& factors) const;
@@ -103,8 +114,9 @@ class WhatIf {
   std::map<const Resource*, double> used_ps_;
   std::map<std::string, double, std::less<>> set_ps_;  ///< of pieces that a field sets whose resource has others
   Chain path_;
-  std::map<std::string, Chain> groups_;  ///< what a member spends in the collectives of each, once all have come
-  double late_ps_ = 0;                   ///< and before, of all groups
+  std::map<std::string, Chain> groups_;         ///< what a member spends in the collectives of each, once all have come
+  std::map<std::string, double> in_groups_ps_;  ///< with the time until all have come
+  double late_ps_ = 0;                          ///< and before, of all groups
 };
 
 }  // namespace weft::platforms

@@ -60,17 +60,16 @@ class CulpritsCli : public test::CliTest {
 
   /// What changes bring is foretold within 5 % of their simulation, or said to be loose; and the simulation is between
   /// the bounds, but for what another order of packets does. A change of nothing repeats the run as it was.
-  void foretells(const std::string& changes) {
+  void foretells(const std::string& changes, double order = 0.02) {
     const Ran ran = weft("why out --verify --json --what-if launch=x1 --what-if " + changes);
     ASSERT_EQ(ran.code, 0) << ran.err;
     const json rows = json::parse(ran.out);
     EXPECT_EQ(rows[0]["simulated_ps"], rows[0]["before_ps"]);
-    constexpr double kOrder = 0.02;
     for (const json& row : rows) {
       const auto simulated = row["simulated_ps"].get<double>();
-      EXPECT_GT(simulated, row["least_ps"].get<double>() * (1 - kOrder)) << row;
+      EXPECT_GT(simulated, row["least_ps"].get<double>() * (1 - order)) << row;
       if (!row["most_ps"].is_null()) {
-        EXPECT_LT(simulated, row["most_ps"].get<double>() * (1 + kOrder)) << row;
+        EXPECT_LT(simulated, row["most_ps"].get<double>() * (1 + order)) << row;
       }
       if (row["loose"] == true) continue;
       EXPECT_NEAR(row["estimate_ps"].get<double>() / row["simulated_ps"].get<double>(), 1, 0.05) << row;
@@ -299,8 +298,6 @@ TEST_F(CulpritsCli, CollectivesInEachOthersWay) {
   foretells(
       "link=x2 --what-if nic=x2 --what-if link=x2,nic=x2 --what-if link=x0.5 --what-if nic=x0.5 --what-if nic=x1.1 "
       "--what-if nic.write_latency=x2");
-  const std::string advice = weft("why out --advise").out;
-  EXPECT_NE(advice.find("link + nic"), std::string::npos) << advice;
   const json one = collective("--op all_gather --bytes 64MiB --set accelerators=8");
   EXPECT_GT(share(both, "queue") + share(both, "serialisation"), share(one, "queue"));
 }

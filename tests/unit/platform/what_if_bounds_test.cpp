@@ -139,5 +139,28 @@ TEST(WhatIfBounds, IsLooseWhereTimersRun) {
   EXPECT_FALSE(told("scale-up-link=x2").is_loose);
 }
 
+/// Copies and links work on the same bytes. A link that is as busy as copies hides behind those of the path.
+TEST(WhatIfBounds, StagesMayHideBehindEachOther) {
+  ordered_json why = path();
+  why["collectives"] = ordered_json::array();
+  why["pieces"].back()["kind"] = "serialisation";
+  why["pieces"].push_back(piece("all-gather thread", "copy", "accelerator3", "", 200'000'000));
+  why["until_ps"] = 1'200'000'000;
+  why["used_ps"] = {{"link", 300'000'000}, {"copy", 200'000'000}};
+  const auto told = [&why](const char* text) { return WhatIf(why).foretell(read_changes(text, values())); };
+  EXPECT_EQ(told("link=x0.5").path_ps, 1'500'000'000);
+  EXPECT_EQ(told("link=x0.5").least_ps, 1'500'000'000);
+  EXPECT_EQ(told("link=x0.5").most_ps, 1'700'000'000);
+  EXPECT_TRUE(told("link=x0.5").is_loose);
+  EXPECT_EQ(told("link=x0.5,copy=x0.5").least_ps, 1'700'000'000);
+  // One that is seldom used does not come out.
+  why["used_ps"]["copy"] = 240'000'000;
+  why["used_ps"]["scale-up-link"] = 100'000'000;
+  EXPECT_EQ(told("scale-up-link=x0.5").ps(), 1'200'000'000);
+  // The path leads through several links: copies may take up what they lose.
+  why["used_ps"]["link"] = 200'000'000;
+  EXPECT_EQ(told("link=x0.5").least_ps, 1'300'000'000);
+}
+
 }  // namespace
 }  // namespace weft::platforms
