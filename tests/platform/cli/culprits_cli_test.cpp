@@ -60,16 +60,17 @@ class CulpritsCli : public test::CliTest {
 
   /// What changes bring is foretold within 5 % of their simulation, or said to be loose; and the simulation is between
   /// the bounds, but for what another order of packets does. A change of nothing repeats the run as it was.
-  void foretells(const std::string& changes, double order = 0.02) {
+  void foretells(const std::string& changes) {
+    constexpr double kOrder = 0.02;
     const Ran ran = weft("why out --verify --json --what-if launch=x1 --what-if " + changes);
     ASSERT_EQ(ran.code, 0) << ran.err;
     const json rows = json::parse(ran.out);
     EXPECT_EQ(rows[0]["simulated_ps"], rows[0]["before_ps"]);
     for (const json& row : rows) {
       const auto simulated = row["simulated_ps"].get<double>();
-      EXPECT_GT(simulated, row["least_ps"].get<double>() * (1 - order)) << row;
+      EXPECT_GT(simulated, row["least_ps"].get<double>() * (1 - kOrder)) << row;
       if (!row["most_ps"].is_null()) {
-        EXPECT_LT(simulated, row["most_ps"].get<double>() * (1 + order)) << row;
+        EXPECT_LT(simulated, row["most_ps"].get<double>() * (1 + kOrder)) << row;
       }
       if (row["loose"] == true) continue;
       EXPECT_NEAR(row["estimate_ps"].get<double>() / row["simulated_ps"].get<double>(), 1, 0.05) << row;
