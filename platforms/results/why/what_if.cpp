@@ -117,8 +117,14 @@ double WhatIf::scaled(const Chain& chain, const Factors& factors, Reach reach) c
     sum += reach == Reach::kLeast  ? pieces.at_least(kernels, power_)
            : reach == Reach::kMost ? pieces.at_most(kernels, power_)
                                    : pieces.with(kernels, power_);
-  for (const auto& [portion, ps] : chain.ps)
-    sum += ps / (reach == Reach::kLeast ? speeds_.at_most(portion, factors) : speeds_.expected(portion, factors));
+  const Resource& memory = resource_called("hbm");
+  // Where interfaces wait for memory, a faster one empties what is behind them, too.
+  const double behind_memory = chain.of(memory) > 0 ? factors.of(memory) : 1;
+  for (const auto& [portion, ps] : chain.ps) {
+    const bool may_be_behind = portion.part == Portion::Part::kWait || is_interface(*portion.resource);
+    const double at_most = std::max(speeds_.at_most(portion, factors), may_be_behind ? behind_memory : 0);
+    sum += ps / (reach == Reach::kLeast ? at_most : speeds_.expected(portion, factors));
+  }
   return sum;
 }
 
