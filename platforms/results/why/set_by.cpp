@@ -35,9 +35,10 @@ std::string own_of_accelerator(const std::string& field, const std::string& plac
     const std::string path = "others." + std::to_string(entry) + ".";
     const std::string first = configured(values, path + "first");
     const std::string count = configured(values, path + "count");
-    if (first.empty() || count.empty()) return own;
-    const int from = std::stoi(first);
-    if (*number >= from && *number - from < std::stoi(count) && values.contains(path + field)) own = path + field;
+    const std::optional<int> from = numbered(first).second;
+    const std::optional<int> all = numbered(count).second;
+    if (!from || !all) return own;
+    if (*number >= *from && *number - *from < *all && values.contains(path + field)) own = path + field;
   }
 }
 
