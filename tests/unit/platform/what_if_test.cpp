@@ -338,7 +338,9 @@ TEST(WhatIf, TwoThatAreNearInRateGainTogether) {
   // A link of far less rate needs no interface that is faster.
   why["pieces"][0] = piece("ring", "serialisation", "nic7 out", "fabric", 800'000'000);
   why["stages"]["fabric"]["link"] = 1e9;
+  why["used_ps"] = {{"link", 800'000'000}, {"nic", 80'000'000}};
   const ordered_json alone = advice(why, values());
+  EXPECT_EQ(alone["resources"][0]["name"], "link");
   for (const ordered_json& row : alone["resources"]) EXPECT_NE(row["name"], "link + nic");
 }
 
