@@ -6,7 +6,7 @@
 namespace weft::nic {
 
 void Nic::Explained::read(Time asked, Time ready, Time memory, std::uint32_t bytes) {
-  const Time latency = nic_.config_.read_latency;
+  const Time latency = read_latency_;
   const Time link = std::min(ready, nic_.host_.read_without_memory(bytes));
   // What is left beyond both is the host link's again: what it lets through at a time.
   latest_ = {asked + latency, std::min(link, nic_.engine_free_ + latency), link, memory + latency, Time()};
@@ -19,7 +19,7 @@ void Nic::Explained::read_ahead(const WayOut& way) {
 
 void Nic::Explained::answered(const WayOut& way, std::size_t place, Time now, Time ready) {
   Read& read = of(way)[place];
-  read = {now + nic_.config_.read_latency, Time(), ready, Time(), read.group};
+  read = {now + read_latency_, Time(), ready, Time(), read.group};
 }
 
 void Nic::Explained::first_goes_back(const WayOut& way) {
@@ -43,19 +43,19 @@ void Nic::Explained::mark(const Read& read, Time at) {
 }
 
 void Nic::Explained::mark_entries(Time here) {
-  mark(CauseKind::kReadLatency, std::min(here, nic_.dispatcher_.now() + nic_.config_.read_latency));
+  mark(CauseKind::kReadLatency, std::min(here, nic_.dispatcher_.now() + read_latency_));
   mark(CauseKind::kHostLink, here);
 }
 
 void Nic::Explained::written(Time now, Time memory, Time visible) {
-  link_until_ = nic_.host_.written(now) + nic_.config_.write_latency;
+  link_until_ = nic_.host_.written(now) + write_latency_;
   memory_until_ = memory == visible && visible > link_until_ ? visible : Time();
 }
 
 void Nic::Explained::mark_visible(Time at) {
   const bool waits_for_memory = at == memory_until_;
   const Time linked = waits_for_memory ? link_until_ : at;
-  mark(CauseKind::kHostLink, linked - nic_.config_.write_latency);
+  mark(CauseKind::kHostLink, linked - write_latency_);
   mark(CauseKind::kWriteLatency, linked);
   if (waits_for_memory) mark(CauseKind::kMemory, at);
 }

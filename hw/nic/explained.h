@@ -15,9 +15,10 @@ namespace weft::nic {
 ///
 /// The time of a read is its latency first, and then what its bytes wait for. So a stream of reads that follow each
 /// other closely has the latency once: each waits for the bytes of the one before it. A write's latency comes last.
-class Nic::Explained {
+class alignas(64) Nic::Explained {
  public:
-  explicit Explained(Nic& nic) : nic_(nic) {}
+  explicit Explained(Nic& nic)
+      : nic_(nic), read_latency_(nic.config_.read_latency), write_latency_(nic.config_.write_latency) {}
 
   /// A read that was asked for then is here at `ready`. Memory has its first packet's worth at `memory`.
   void read(Time asked, Time ready, Time memory, std::uint32_t bytes);
@@ -58,13 +59,16 @@ class Nic::Explained {
   void mark(const Read& read, Time at);
   void mark(CauseKind kind, Time until) { nic_.dispatcher_.causes()->mark(kind, until, Dispatcher::place_of(nic_)); }
 
+  // What every write touches is one cache line.
   Nic& nic_;
-  Fifo<Read> wire_;  ///< of packets that are read ahead, in their order
-  Fifo<Read> loop_;
-  Read latest_;
+  Time read_latency_;
+  Time write_latency_;
   /// The latest write is visible then, since memory takes longer than the link; else the beginning of time.
   Time memory_until_;
   Time link_until_;  ///< and would be then with a memory that takes no time
+  Read latest_;
+  Fifo<Read> wire_;  ///< of packets that are read ahead, in their order
+  Fifo<Read> loop_;
 };
 
 }  // namespace weft::nic
