@@ -292,13 +292,12 @@ void Accelerator::start_kernel(Time now, std::uint32_t stream, std::int64_t core
     kernel.follows = std::exchange(streams_[stream].follows, 0);
   }
   const std::int64_t slice = config_.slice.count();
-  const Time moving =
-      transfer_time(Bytes(static_cast<std::int64_t>(command.read + command.written)), config_.compute.planned_memory);
+  const Bytes bytes(static_cast<std::int64_t>(command.read + command.written));
+  const Time moving = transfer_time(bytes, config_.compute.planned_memory);
   const std::int64_t length = std::max(command.compute_ps, moving.count());
   kernel.slices = std::clamp<std::int64_t>(length / slice + (length % slice != 0 ? 1 : 0), 1, kMostSlices);
   const Time start = now + Time(command.launch_ps) + stall_.next();
   if (Causes* const causes = dispatcher_.causes(); causes != nullptr) [[unlikely]] {
-    const Bytes bytes(static_cast<std::int64_t>(command.read + command.written));
     const MemoryShare share(transfer_time(bytes, config_.compute.sustained_memory()),
                             Time(command.compute_ps - command.capped_ps));
     causes->set_context(causes->kernel_context(command.label != nullptr ? command.label : "kernel", share));

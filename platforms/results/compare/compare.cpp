@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -182,30 +183,16 @@ std::string hint_on(const RunResults& base, const RunResults& other, By by) {
       and_list(without), without.size() == 1 ? "has" : "have");
 }
 
-const char* words_of(By by) {
-  switch (by) {
-    case By::kPath:
-      return "critical path";
-    case By::kStep:
-      return "lines of a step";
-    case By::kSizes:
-      return "time of each size";
-    default:
-      return "nothing";
-  }
-}
-
-const char* words_of_rest(By by) {
-  switch (by) {
-    case By::kPath:
-      return "what came before the path";
-    case By::kStep:
-      return "outside of the lines of a step";
-    case By::kSizes:
-      return "outside of the rows";
-    default:
-      return "what no summary says";
-  }
+struct WordsOf {
+  const char* parts;
+  const char* rest;  ///< of the difference, what they leave
+};
+const WordsOf& words_of(By by) {
+  static constexpr std::array<WordsOf, 4> kWords = {{{"critical path", "what came before the path"},
+                                                     {"lines of a step", "outside of the lines of a step"},
+                                                     {"time of each size", "outside of the rows"},
+                                                     {"nothing", "what no summary says"}}};
+  return kWords[static_cast<std::size_t>(by)];
 }
 
 }  // namespace
@@ -217,7 +204,7 @@ ordered_json compare_runs(const RunResults& base, const RunResults& other) {
   double told = 0;
   for (const ordered_json& part : parts) told += part["difference_us"].get<double>();
   if (const double rest = after - before - told; std::abs(rest) > 1e-6) {
-    parts.push_back({{"part", words_of_rest(by)},
+    parts.push_back({{"part", words_of(by).rest},
                      {"before_us", nullptr},
                      {"after_us", nullptr},
                      {"difference_us", rest},
@@ -234,7 +221,7 @@ ordered_json compare_runs(const RunResults& base, const RunResults& other) {
           {"changed", std::move(changed.rows)},
           {"defaults_of_one", changed.defaults_of_one},
           {"configured", !base.values().empty() && !other.values().empty()},
-          {"by", words_of(by)},
+          {"by", words_of(by).parts},
           {"parts", std::move(parts)},
           {"hint", hint_on(base, other, by)}};
 }
@@ -260,7 +247,6 @@ std::string changed_part(const ordered_json& comparison) {
         std::all_of(work.begin(), work.end(), [](const ordered_json& row) { return row["what"] == "Weft"; });
     rest = is_same_work ? "The configurations are the same" : "No field of the configurations differs";
     if (others > 0) rest += fmt::format("; one run alone has {} more, at defaults", counted(others, "field"));
-
     rest += ".\n";
   }
   return text + (text.empty() || rest.empty() ? "" : "\n") + rest;
@@ -311,7 +297,7 @@ std::string compare_text(const ordered_json& comparison) {
                                  signed_time(difference), before == 0 ? 0 : 100 * difference / before);
   for (const ordered_json& warning : comparison["warnings"]) text += wrapped(warning.get<std::string>(), 0) + "\n";
   text += "\n" + changed_part(comparison);
-  const bool is_told = comparison["by"] != words_of(By::kNothing);
+  const bool is_told = comparison["by"] != words_of(By::kNothing).parts;
   if (is_told) text += "\n" + parts_part(comparison);
   const std::string hint = comparison["hint"];
   return hint.empty() || (!is_told && difference == 0) ? text : text + "\n" + wrapped(hint, 0) + "\n";

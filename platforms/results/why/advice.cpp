@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "platforms/config/text.h"
 #include "platforms/results/format.h"
 #include "platforms/results/why/factors.h"
 #include "platforms/results/why/path_parts.h"
@@ -27,29 +28,26 @@ namespace {
 /// A row of `resources`; nothing where they save nothing, or the platform has none of one.
 std::optional<ordered_json> row_of(const WhatIf& what_if, const std::vector<const Resource*>& resources,
                                    const ordered_json& values) {
-  ordered_json row = {{"name", ""}, {"words", ""}};
   const auto times = [&resources](double factor) {
     std::vector<ResourceChange> changes;
     for (const Resource* resource : resources) changes.push_back({resource, "", factor});
     return changes;
   };
-  std::string change;
+  std::vector<std::string> names;
+  std::vector<std::string> words;
+  std::vector<std::string> changes;
   for (const ResourceChange& each : times(2)) {
     if (!values.empty() && settings_of(each, values).empty()) return std::nullopt;
-    const std::string name(each.resource->name);
-    const std::string words(each.resource->words);
-    row["name"] = row["name"].get<std::string>() + (row["name"] == "" ? "" : " + ") + name;
-    row["words"] = row["words"].get<std::string>() + (row["words"] == "" ? "" : ", ") + words;
-    change += (change.empty() ? "" : ",") + to_text(each);
+    names.emplace_back(each.resource->name);
+    words.emplace_back(each.resource->words);
+    changes.push_back(to_text(each));
   }
   const Foretold twice = what_if.foretell(times(2));
   if (twice.ps() >= twice.before_ps) return std::nullopt;
   constexpr double kTenth = 1.1;
-  row["what_if"] = change;
-  row["little_ps"] = what_if.foretell(times(kTenth)).ps();
-  row["twice_ps"] = twice.ps();
-  row["loose"] = twice.is_loose;
-  return row;
+  return ordered_json{{"name", join(names, " + ")},    {"words", join(words, ", ")},
+                      {"what_if", join(changes, ",")}, {"little_ps", what_if.foretell(times(kTenth)).ps()},
+                      {"twice_ps", twice.ps()},        {"loose", twice.is_loose}};
 }
 
 /// What a row saves, of none: nothing.
@@ -72,7 +70,8 @@ std::set<std::string> faults_of(const ordered_json& why) {
 ordered_json advice(const ordered_json& why, const ordered_json& all_values) {
   const ordered_json values = followed(why, all_values);
   const WhatIf what_if(why);
-  const std::int64_t before = what_if.repaired().before_ps;
+  const Foretold repaired = what_if.repaired();
+  const std::int64_t before = repaired.before_ps;
   std::vector<ordered_json> rows;
   std::map<const Resource*, std::int64_t> alone;
   for (const Resource& resource : resources()) {
@@ -94,9 +93,8 @@ ordered_json advice(const ordered_json& why, const ordered_json& all_values) {
   }
   std::stable_sort(rows.begin(), rows.end(),
                    [](const ordered_json& a, const ordered_json& b) { return a["twice_ps"] < b["twice_ps"]; });
-  const Foretold repaired = what_if.repaired();
-  ordered_json json = {{"before_ps", repaired.before_ps}, {"resources", rows}};
-  if (repaired.ps() < repaired.before_ps) {
+  ordered_json json = {{"before_ps", before}, {"resources", rows}};
+  if (repaired.ps() < before) {
     json["repaired_ps"] = repaired.ps();
     json["faults"] = faults_of(why);
   }
@@ -110,12 +108,12 @@ std::string advice_text(const ordered_json& advice, std::size_t most) {
   double widest = 0;
   for (const ordered_json& row : advice["resources"]) {
     if (lines.size() > most) break;
-    widest = std::max(widest, gain(row["twice_ps"]));
     constexpr double kNothing = 0.05;  // percent, which is written as 0.0
     const double twice = gain(row["twice_ps"]);
+    widest = std::max(widest, twice);
     const auto bar = static_cast<std::size_t>(twice < kNothing ? 0 : 20 * twice / widest + 0.5);
     lines.push_back({fmt::format("  {} ({})", row["name"].get<std::string>(), row["words"].get<std::string>()),
-                     fmt::format("{:.1f} %", gain(row["little_ps"])), fmt::format("{:.1f} %", gain(row["twice_ps"])),
+                     fmt::format("{:.1f} %", gain(row["little_ps"])), fmt::format("{:.1f} %", twice),
                      std::string(bar, '#') + (row["loose"].get<bool>() ? " loose" : "")});
   }
   std::string text = lines.size() == 1 ? "" : in_columns(lines, 3);
