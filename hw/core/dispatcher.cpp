@@ -255,7 +255,10 @@ void Dispatcher::enter_slot(std::int64_t slot) {
   if (batch_size_ <= kSparse) {
     ahead_ = kNil;
     if (next_slot_ != kNoSlot) {
-      const Event& next = nodes_[heads_[head_of(next_slot_)]].event;
+      const Node& node = nodes_[heads_[head_of(next_slot_)]];
+      const Event& next = node.event;
+      if (causes_ != nullptr) [[unlikely]]
+        causes_->prepare(node.cause);
       targets_[next.target()]->prepare(next.tag(), next.data);
     }
   } else {
@@ -317,6 +320,18 @@ inline void Dispatcher::prepare_batch() {
   __builtin_prefetch(target);
   __builtin_prefetch(target + 64);
   __builtin_prefetch(target + 128);
+}
+
+/// Of one more of the next slot's events, at each event of this one.
+inline void Dispatcher::prefetch_ahead() {
+  if (ahead_ == kNil) return;
+  const Node& node = nodes_[ahead_];
+  __builtin_prefetch(reinterpret_cast<const void*>(node.event.data));
+  __builtin_prefetch(targets_[node.event.target()]);
+  if (causes_ != nullptr) [[unlikely]]
+    causes_->prepare(node.cause);
+  ahead_ = node.next;
+  if (ahead_ != kNil) __builtin_prefetch(&nodes_[ahead_]);
 }
 
 bool Dispatcher::open_next_slot(std::int64_t limit) {

@@ -193,14 +193,7 @@ class Dispatcher final : public sc_core::sc_module {
   void sort_batch();
   void sort_long_batch();
   void prepare_batch();
-  void prefetch_ahead() {  // one more of the next slot's events, at each event of this one
-    if (ahead_ == kNil) return;
-    const Node& node = nodes_[ahead_];
-    __builtin_prefetch(reinterpret_cast<const void*>(node.event.data));
-    __builtin_prefetch(targets_[node.event.target()]);
-    ahead_ = node.next;
-    if (ahead_ != kNil) __builtin_prefetch(&nodes_[ahead_]);
-  }
+  void prefetch_ahead();
   /// Of an event of the current slot. Where causes are kept it has a node until it is handled, whose number is in its
   /// place.
   [[nodiscard]] std::uint64_t posted_data(const Event& event) const {

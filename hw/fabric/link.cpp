@@ -30,7 +30,6 @@ Transmitter::Transmitter(Dispatcher& dispatcher, const LinkConfig& config, const
       credits_(config.flow_control == FlowControl::kCredits),
       shares_(config.shared != Bytes()),
       lanes_(static_cast<std::uint8_t>(config.lanes)),
-      shared_free_(config.shared.count()),
       owner_(owner),
       rate_(config.rate),
       buffer_((config.buffer > Bytes() ? config.buffer : LinkConfig::kLeastBuffer).count()),
@@ -46,8 +45,11 @@ Transmitter::Transmitter(Dispatcher& dispatcher, const LinkConfig& config, const
     extra().replay = true;
     extra_->replay_unit = config.replay_unit.count();
   }
-  if (shares_) extra().shared = config.shared.count();
-  if (dispatcher.causes() != nullptr) extra().place = dispatcher.causes()->place(name, propagation_);
+  if (shares_) extra().shared = extra().shared_free = config.shared.count();
+  if (dispatcher.causes() != nullptr) {
+    place_ = dispatcher.causes()->place(name, propagation_);
+    extra();  // has the holders of its room
+  }
 }
 
 void Transmitter::make_lanes() {
@@ -229,9 +231,10 @@ Time Transmitter::send(Packet& packet, Time ready) {
   if (credits_) {
     const std::int64_t held = held_by(packet.wire_bytes);
     mine.available -= held;
-    if (mine.available < 0) shared_free_ -= std::min(held, -mine.available);
+    assert((mine.available >= 0 || shares_) && "sent without credit");
+    if (mine.available < 0) extra_->shared_free -= std::min(held, -mine.available);
+    assert((!shares_ || extra_->shared_free >= 0) && "sent without credit");
   }
-  assert(shared_free_ >= 0 && "sent without credit");
   Time head = std::max(ready, free_at_);
   rest_ = ready > free_at_ ? 0 : rest_;
   Time length = byte_time_.next(packet.wire_bytes, rest_);

@@ -180,7 +180,7 @@ class alignas(64) Transmitter final : public Backward {
   void record(Waves& waves, const std::string& scope);
 
   /// The name of this link for Causes, if they are kept.
-  [[nodiscard]] CausePlace place() const { return extra_->place; }
+  [[nodiscard]] CausePlace place() const { return place_; }
   /// Where the critical path is kept: the next event waits for credit until `at`. The last part of that is what the
   /// receiver did with the room, as far as it said so (Causes::set_holder).
   void mark_credit(Time at) const;
@@ -251,7 +251,6 @@ class alignas(64) Transmitter final : public Backward {
 
   /// What most links have no use for.
   struct alignas(64) Extra {
-    CausePlace place = 0;
     Why holder;                          ///< what whoever gave the latest credit back had it for
     Time held;                           ///< and how long still
     std::unique_ptr<LinkFaults> faults;  ///< of one that is disturbed
@@ -263,6 +262,7 @@ class alignas(64) Transmitter final : public Backward {
     bool replay = false;
     std::int64_t replay_unit = 0;  ///< 0: a packet
     std::int64_t shared = 0;       ///< of the buffer, between all lanes
+    std::int64_t shared_free = 0;  ///< of that, as far as credits have been taken out of the lanes
     Events events;
     Time late;    ///< of the latest packet's flight, beyond the propagation
     Time tail;    ///< when its last byte is there
@@ -286,11 +286,11 @@ class alignas(64) Transmitter final : public Backward {
   Time later_credit_at(int lane, std::int64_t wire_bytes, Time now);
   Time shared_credit_at(int lane, std::int64_t held, Time now);
   [[nodiscard]] bool another_borrows(const Lane& than) const {
-    return extra_->shared - shared_free_ > std::max<std::int64_t>(-than.available, 0);
+    return extra_->shared - extra_->shared_free > std::max<std::int64_t>(-than.available, 0);
   }
   /// Bytes that a lane may send, as far as credits have been taken out of the lanes.
   [[nodiscard]] std::int64_t room(const Lane& lane) const {
-    return std::max<std::int64_t>(lane.available, 0) + shared_free_;
+    return std::max<std::int64_t>(lane.available, 0) + (shares_ ? extra_->shared_free : 0);
   }
   /// What a packet takes of the receiver's buffer.
   [[nodiscard]] std::int64_t held_by(std::int64_t wire_bytes) const {
@@ -300,7 +300,7 @@ class alignas(64) Transmitter final : public Backward {
   void collect(Lane& lane, std::int64_t now);
   void take(Lane& lane, std::int64_t bytes) {
     lane.available += bytes;
-    if (lane.available < bytes) shared_free_ += std::min(bytes, bytes - lane.available);
+    if (lane.available < bytes) extra_->shared_free += std::min(bytes, bytes - lane.available);
   }
   static Time pause_over(Rare& rare, Time now);
   void spread(const Packet& packet, Time head, Time& length);
@@ -330,7 +330,7 @@ class alignas(64) Transmitter final : public Backward {
   Lane first_lane_;  // right here, since most traffic uses it
   std::unique_ptr<Lane[]> other_lanes_;
   std::unique_ptr<Extra> extra_;
-  std::int64_t shared_free_;  ///< of the shared buffer, as far as credits have been taken out of the lanes
+  CausePlace place_ = 0;  ///< where causes are kept
   const EventTarget& owner_;
   Rate rate_;
   std::int64_t buffer_;

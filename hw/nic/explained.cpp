@@ -47,14 +47,9 @@ void Nic::Explained::mark_entries(Time here) {
   mark(CauseKind::kHostLink, here);
 }
 
-void Nic::Explained::written(Time now, Time memory, Time visible) {
-  link_until_ = nic_.host_.written(now) + write_latency_;
-  memory_until_ = memory == visible && visible > link_until_ ? visible : Time();
-}
-
 void Nic::Explained::mark_visible(Time at) {
-  const bool waits_for_memory = at == memory_until_;
-  const Time linked = waits_for_memory ? link_until_ : at;
+  const bool waits_for_memory = at == taken_ && at > linked();
+  const Time linked = waits_for_memory ? this->linked() : at;
   mark(CauseKind::kHostLink, linked - write_latency_);
   mark(CauseKind::kWriteLatency, linked);
   if (waits_for_memory) mark(CauseKind::kMemory, at);
@@ -62,7 +57,7 @@ void Nic::Explained::mark_visible(Time at) {
 
 CauseKind Nic::Explained::holder() const {
   // Credits of PCI Express come back when memory has taken the writes.
-  const bool waits_for_memory = nic_.host_.has_pcie() && memory_until_ > nic_.dispatcher_.now();
+  const bool waits_for_memory = nic_.host_.has_pcie() && taken_ > std::max(linked(), nic_.dispatcher_.now());
   return waits_for_memory ? CauseKind::kMemory : CauseKind::kHostLink;
 }
 

@@ -39,7 +39,10 @@ class alignas(64) Nic::Explained {
   void mark_entries(Time here);
 
   /// A write is visible then, which memory has taken at `memory`.
-  void written(Time now, Time memory, Time visible);
+  void written(Time now, Time memory, Time visible) {
+    written_ = now;
+    taken_ = memory == visible ? visible : Time();
+  }
   /// What comes next waits until a write is visible.
   void mark_visible(Time at);
   /// What keeps the room of packets that have come.
@@ -59,13 +62,16 @@ class alignas(64) Nic::Explained {
   void mark(const Read& read, Time at);
   void mark(CauseKind kind, Time until) { nic_.dispatcher_.causes()->mark(kind, until, Dispatcher::place_of(nic_)); }
 
+  /// When the latest write would be visible with a memory that takes no time.
+  [[nodiscard]] Time linked() const { return nic_.host_.written(written_) + write_latency_; }
+
   // What every write touches is one cache line.
   Nic& nic_;
   Time read_latency_;
   Time write_latency_;
-  /// The latest write is visible then, since memory takes longer than the link; else the beginning of time.
-  Time memory_until_;
-  Time link_until_;  ///< and would be then with a memory that takes no time
+  Time written_;  ///< by the wire, the latest
+  /// Memory has taken it then, and it is visible; else the beginning of time.
+  Time taken_;
   Read latest_;
   Fifo<Read> wire_;  ///< of packets that are read ahead, in their order
   Fifo<Read> loop_;

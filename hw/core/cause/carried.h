@@ -12,7 +12,7 @@ namespace weft {
 /// Bytes that have passed a link, by the ends that they came from and went to. Beyond so many pairs, which few links
 /// have, new ones are counted by where they came from alone.
 ///
-/// Every packet is counted: of the pairs that share a place in a small table the latest is at hand.
+/// Of the pairs that share a place in a small table the latest is at hand.
 class alignas(64) Carried {
  public:
   static constexpr std::uint32_t kAnywhere = UINT32_MAX;
@@ -23,7 +23,7 @@ class alignas(64) Carried {
     std::int64_t bytes = 0;
   };
 
-  void add(std::uint32_t from, std::uint32_t to, std::uint32_t bytes) {
+  void add(std::uint32_t from, std::uint32_t to, std::int64_t bytes) {
     Flow& flow = latest_[(from + 3 * to) % latest_.size()];
     if (flow.to != to || flow.from != from) [[unlikely]]
       replace(flow, from, to);
@@ -71,6 +71,43 @@ class alignas(64) Carried {
   std::array<Flow, 16> latest_;
   std::vector<Flow> flows_;
   std::vector<std::uint32_t> table_;  ///< a power of two of places, at most half of which are taken
+};
+
+/// What has passed each of many links. Every packet is counted on every link: the latest flows of all of them lie
+/// together, in few cache lines.
+class CarriedByLinks {
+ public:
+  /// One more, of the next number.
+  void add_link() {
+    latest_.emplace_back();
+    others_.emplace_back();
+  }
+  void add(std::size_t link, std::uint32_t from, std::uint32_t to, std::uint32_t bytes) {
+    Carried::Flow& flow = latest_[link];
+    if (flow.to != to || flow.from != from) [[unlikely]]
+      replace(link, from, to);
+    flow.bytes += bytes;
+  }
+  /// Of a link, in no order.
+  [[nodiscard]] std::vector<Carried::Flow> flows(std::size_t link) const {
+    Carried all = others_[link];
+    all.add(latest_[link].from, latest_[link].to, latest_[link].bytes);
+    return all.flows();
+  }
+  void begin_again() {
+    latest_.assign(latest_.size(), {});
+    others_.assign(others_.size(), {});
+  }
+
+ private:
+  [[gnu::noinline]] void replace(std::size_t link, std::uint32_t from, std::uint32_t to) {
+    Carried::Flow& flow = latest_[link];
+    others_[link].add(flow.from, flow.to, flow.bytes);
+    flow = {from, to, 0};
+  }
+
+  std::vector<Carried::Flow> latest_;
+  std::vector<Carried> others_;
 };
 
 }  // namespace weft

@@ -38,12 +38,12 @@ struct CauseTables {
   std::map<Key, Collective> collectives;
   /// Groups of which a member has been in several collectives at a time: their times are no chain.
   std::set<std::string> overlapping;
-  std::vector<Carried> carried;  ///< by link, in the order of their places
+  CarriedByLinks carried;  ///< in the order of their places
 
   /// Forgets what was before: whoever is in a collective goes on filling its entry.
   void begin_again() {
     waits.clear();
-    carried.assign(carried.size(), {});
+    carried.begin_again();
     for (auto& [key, all] : collectives) {
       const int members = all.members;
       all = {};

@@ -34,7 +34,7 @@ Causes::Causes() : most_middle_(kMiddle), most_old_(kOld), most_(kYoung) {
 Causes::Place Causes::place(std::string name, Time flight) {
   links_.push_back(std::move(name));
   flights_.push_back(flight.count());
-  tables_.carried.emplace_back();
+  tables_.carried.add_link();
   return kFirstLink + static_cast<Place>(links_.size() - 1);
 }
 
@@ -177,18 +177,23 @@ void Causes::each_since(std::int64_t from, std::uint32_t last, const Visit& visi
 }
 
 void Causes::add_since(Time since, CauseSums& sums) const {
-  Why why;
-  Time sum;
+  // What follows each other is added together, and some of them a little later, when memory has found their sums.
+  std::array<CauseSums::Sum, kWalks> latest;
+  std::size_t count = 0;
+  const auto add_latest = [&] {
+    for (std::size_t i = 0; i < count; ++i) sums[latest[i].first] += latest[i].second;
+    count = 0;
+  };
   each_since(since.count(), current_, [&](std::int64_t begin, const Step& step) {
-    const Why its{step.context, step.kind, step.place};
-    if (its != why) {
-      if (sum > Time()) sums[why] += sum;
-      sum = Time();
-      why = its;
+    const Why why{step.context, step.kind, step.place};
+    if (count == 0 || latest[count - 1].first != why) {
+      if (count == latest.size()) add_latest();
+      sums.prepare(why);
+      latest[count++] = {why, Time()};
     }
-    sum += Time(step.until - begin);
+    latest[count - 1].second += Time(step.until - begin);
   });
-  if (sum > Time()) sums[why] += sum;
+  add_latest();
 }
 
 std::vector<Causes::Step> Causes::path(Time until) const {

@@ -77,10 +77,12 @@ class Causes {
   void mark_crossing(Time until, Place link) { mark(kCrossing, until, link); }
   /// A link sends so many bytes on their way between ends of its network.
   void carry(Place link, std::uint32_t from, std::uint32_t to, std::uint32_t bytes) {
-    tables_.carried[link - kFirstLink].add(from, to, bytes);
+    tables_.carried.add(link - kFirstLink, from, to, bytes);
   }
-  /// What has passed a link.
-  [[nodiscard]] const Carried& carried(Place link) const { return tables_.carried[link - kFirstLink]; }
+  /// What has passed a link, in no order.
+  [[nodiscard]] std::vector<Carried::Flow> carried(Place link) const {
+    return tables_.carried.flows(link - kFirstLink);
+  }
   /// Whether the time up to `until` is past or has been marked.
   [[nodiscard]] bool is_marked(Time until) const { return until.count() <= nodes_[tip_].until; }
   void forget_marks() { tip_ = current_; }

@@ -166,7 +166,7 @@ class Names {
   /// Whose bytes have passed a link: of which jobs, where there are several, and of which flows, the most first, each
   /// with its share.
   [[nodiscard]] ordered_json carried(Causes::Place place, const NamedLink& link) const {
-    std::vector<Carried::Flow> flows = causes_.carried(place).flows();
+    std::vector<Carried::Flow> flows = causes_.carried(place);
     std::stable_sort(flows.begin(), flows.end(), [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
     const std::string end = link.network == "fabric" ? "nic" : "port";
     const auto of = [&link](std::uint32_t which) { return static_cast<std::size_t>(link.first_place) + which; };
