@@ -17,8 +17,8 @@
 #include "platforms/commands/command.h"
 #include "platforms/results/format.h"
 #include "platforms/results/run_results.h"
-#include "platforms/results/why/advice.h"
-#include "platforms/results/why/what_if.h"
+#include "platforms/results/what_if/advice.h"
+#include "platforms/results/what_if/what_if.h"
 #include "platforms/results/why/why_text.h"
 #include "traces/files/temporary.h"
 

@@ -3,6 +3,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "platforms/config/field_visitor.h"
+#include "platforms/machine/machine.h"
+
 namespace weft::platforms {
 
 using nlohmann::ordered_json;
@@ -64,6 +67,21 @@ bool FieldValues::is_idle(std::string_view field) const {
     return is_cxl && (field == "remote_memory.rate" || field == "remote_memory.latency");
   }
   return false;
+}
+
+std::optional<FoundField> field_of_machine(const std::string& field) {
+  MachineConfig config;
+  return find_field([&config](FieldVisitor& visitor) { config.fields(visitor); }, field);
+}
+
+std::optional<double> speed_at(const std::string& field, const std::string& present, const std::string& value,
+                               bool is_rate) {
+  const auto found = field_of_machine(field);
+  if (!found) return std::nullopt;
+  const std::optional<double> from = amount_in(found->scalar, present);
+  const std::optional<double> to = amount_in(found->scalar, value);
+  if (!from || !to || *from <= 0 || *to <= 0) return std::nullopt;
+  return is_rate ? *to / *from : *from / *to;
 }
 
 }  // namespace weft::platforms

@@ -2,12 +2,15 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
+
+#include "platforms/config/find_field.h"
 
 namespace weft::platforms {
 
@@ -44,5 +47,11 @@ class FieldValues {
   std::vector<Each> fields_;
   std::unordered_map<std::string_view, const nlohmann::ordered_json*> by_name_;
 };
+
+/// A field of a machine; nothing if it has none of this name.
+[[nodiscard]] std::optional<FoundField> field_of_machine(const std::string& field);
+/// How many times as fast a field is at `value` as at `present`; nothing where one of them is no value of it, or is 0.
+[[nodiscard]] std::optional<double> speed_at(const std::string& field, const std::string& present,
+                                             const std::string& value, bool is_rate);
 
 }  // namespace weft::platforms

@@ -15,7 +15,6 @@
 #include "hw/core/quantity.h"
 #include "platforms/results/format.h"
 #include "platforms/results/why/named.h"
-#include "platforms/results/why/resource_change.h"
 #include "platforms/results/why/resources.h"
 #include "platforms/results/why/set_by.h"
 

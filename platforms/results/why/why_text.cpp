@@ -169,8 +169,7 @@ std::string resources_text(const ordered_json& why, const FieldValues& values, c
   }
   std::vector<std::vector<std::string>> lines = {{"what the path goes to", "time", "share", "pieces", "what sets it"}};
   const auto add = [&](const std::string& words, const Sum& sum, const std::string& fields) {
-    lines.push_back(
-        {"  " + words, short_time(Time(sum.ps)), path.percent(sum.ps), std::to_string(sum.times), fields});
+    lines.push_back({"  " + words, short_time(Time(sum.ps)), path.percent(sum.ps), std::to_string(sum.times), fields});
   };
   const auto is_nothing = [&](const Sum& sum) { return path.share(sum.ps) < kNothing; };
   const auto others =

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/results/why/chain.h"
+#include "platforms/results/what_if/chain.h"
 
 #include <algorithm>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 
-#include "platforms/results/why/factors.h"
+#include "platforms/results/what_if/factors.h"
 
 namespace weft::platforms {
 namespace {

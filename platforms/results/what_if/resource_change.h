@@ -20,10 +20,6 @@ struct ResourceChange {
   bool is_one_of_several = false;  ///< the machine has other fields of the resource, too
 };
 
-/// How many times as fast a field is at `value` as at `present`; nothing where one of them is no value of it, or is 0.
-[[nodiscard]] std::optional<double> speed_at(const std::string& field, const std::string& present,
-                                             const std::string& value, bool is_rate);
-
 /// Reads NAME=xN, NAME=inf and NAME=0 (of what is a time), where NAME is a resource or one of its fields, and
 /// FIELD=VALUE, where `values` (of config.json) has what it is. xN of a resource is so many times as fast. xN of a
 /// field multiplies its value: a time gets so many times as long. Throws std::invalid_argument with what was expected.

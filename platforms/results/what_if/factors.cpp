@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/results/why/factors.h"
+#include "platforms/results/what_if/factors.h"
 
 #include <algorithm>
 #include <string>

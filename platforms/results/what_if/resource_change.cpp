@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/results/why/resource_change.h"
+#include "platforms/results/what_if/resource_change.h"
 
 #include <fmt/format.h>
 
@@ -14,9 +14,7 @@
 #include <system_error>
 
 #include "hw/nic/host_link.h"
-#include "platforms/config/field_visitor.h"
 #include "platforms/config/find_field.h"
-#include "platforms/machine/machine.h"
 
 namespace weft::platforms {
 namespace {
@@ -48,20 +46,9 @@ std::string names() {
   return text;
 }
 
-std::optional<FoundField> field_called(const std::string& field) {
-  MachineConfig config;
-  return find_field([&config](FieldVisitor& visitor) { config.fields(visitor); }, field);
-}
-
-/// How much of the field's unit a text is; nothing if it is no value of it.
-std::optional<double> amount_of(const std::string& field, const std::string& text) {
-  const auto found = field_called(field);
-  return found ? amount_in(found->scalar, text) : std::nullopt;
-}
-
 /// The value that the field can have which is nearest to this one.
 std::string allowed(const std::string& field, const std::string& value) {
-  const auto found = field_called(field);
+  const auto found = field_of_machine(field);
   if (!found) return value;
   std::string within = within_limits(found->scalar, found->range, value);
   if (field == "fabric.uplinks" && within == "0") return "1";  // 0: as many as fit
@@ -137,14 +124,6 @@ std::optional<double> speed_of_field(const std::string& value, bool is_rate) {
 }
 
 }  // namespace
-
-std::optional<double> speed_at(const std::string& field, const std::string& present, const std::string& value,
-                               bool is_rate) {
-  const auto from = amount_of(field, present);
-  const auto to = amount_of(field, value);
-  if (!from || !to || *from <= 0 || *to <= 0) return std::nullopt;
-  return is_rate ? *to / *from : *from / *to;
-}
 
 ResourceChange read_change(const std::string& text, const FieldValues& values) {
   const std::size_t equals = text.find('=');

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/results/why/advice.h"
+#include "platforms/results/what_if/advice.h"
 
 #include <fmt/format.h>
 
@@ -14,10 +14,10 @@
 
 #include "platforms/config/text.h"
 #include "platforms/results/format.h"
-#include "platforms/results/why/factors.h"
+#include "platforms/results/what_if/factors.h"
+#include "platforms/results/what_if/what_if.h"
 #include "platforms/results/why/path_parts.h"
 #include "platforms/results/why/resources.h"
-#include "platforms/results/why/what_if.h"
 
 namespace weft::platforms {
 
