@@ -38,7 +38,7 @@
 #include "platforms/results/summary.h"
 #include "platforms/results/timeline_path.h"
 #include "platforms/results/version.h"
-#include "platforms/results/why/advice.h"
+#include "platforms/results/what_if/advice.h"
 #include "platforms/results/why/resources.h"
 #include "platforms/results/why/why_summary.h"
 #include "platforms/results/why/why_text.h"

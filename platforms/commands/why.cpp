@@ -17,8 +17,8 @@
 #include "platforms/commands/command.h"
 #include "platforms/results/format.h"
 #include "platforms/results/run_results.h"
-#include "platforms/results/why/advice.h"
-#include "platforms/results/why/what_if.h"
+#include "platforms/results/what_if/advice.h"
+#include "platforms/results/what_if/what_if.h"
 #include "platforms/results/why/why_text.h"
 #include "traces/files/temporary.h"
 
@@ -37,7 +37,7 @@ struct WhyOptions {
   bool json = false;
 };
 
-std::vector<ResourceChange> changes_in(const std::string& text, const ordered_json& values) {
+std::vector<ResourceChange> changes_in(const std::string& text, const FieldValues& values) {
   try {
     return read_changes(text, values);
   } catch (const std::invalid_argument& wrong) {
@@ -46,7 +46,7 @@ std::vector<ResourceChange> changes_in(const std::string& text, const ordered_js
 }
 
 /// Settings that make the changes, each.
-std::vector<ChangedSetting> settings_of(const std::vector<ResourceChange>& changes, const ordered_json& values) {
+std::vector<ChangedSetting> settings_of(const std::vector<ResourceChange>& changes, const FieldValues& values) {
   std::vector<ChangedSetting> all;
   for (const ResourceChange& change : changes) {
     for (ChangedSetting& setting : settings_of(change, values)) all.push_back(std::move(setting));
@@ -56,7 +56,7 @@ std::vector<ChangedSetting> settings_of(const std::vector<ResourceChange>& chang
 
 /// Whether a field cannot have what changes ask for, so that it matters: the nearest that it can have may be far worse.
 /// No field can have an infinite rate; that is as much as one can have.
-bool is_out_of_reach(const std::vector<ResourceChange>& changes, const Foretold& told, const ordered_json& values) {
+bool is_out_of_reach(const std::vector<ResourceChange>& changes, const Foretold& told, const FieldValues& values) {
   const std::vector<ChangedSetting> settings = settings_of(changes, values);
   const bool is_made = std::all_of(settings.begin(), settings.end(),
                                    [](const ChangedSetting& it) { return it.asked.empty() || it.asked == "inf"; });
@@ -69,14 +69,14 @@ bool is_out_of_reach(const std::vector<ResourceChange>& changes, const Foretold&
 }
 
 /// Why a change cannot be simulated: no setting makes one of its parts, for their values as they are. Empty if all can.
-std::string not_simulated(const std::vector<ResourceChange>& changes, const ordered_json& values) {
+std::string not_simulated(const std::vector<ResourceChange>& changes, const FieldValues& values) {
   for (const ResourceChange& change : changes) {
     if (!settings_of(change, values).empty()) continue;
     std::string fields;
     for (const Resource::Setting& setting : change.resource->settings) {
       const std::string field(setting.field);
       if (!change.field.empty() && change.field != field) continue;
-      const std::string now = configured(values, field);
+      const std::string now = values.text(field);
       fields += (fields.empty() ? "" : ", ") + field + (now.empty() ? " is not in this machine" : " is " + now);
     }
     return "no setting makes " + to_text(change) + ": " + fields;
@@ -119,8 +119,7 @@ std::int64_t simulate(const std::string& config, const ordered_json& of, const s
 
 /// Makes a change of what no kernel of the run follows one that changes nothing, and says which those are:
 /// "compute=x2". Empty if there are none.
-std::string drop_ignored(std::vector<ResourceChange>& changes, const ordered_json& values,
-                         const ordered_json& followed) {
+std::string drop_ignored(std::vector<ResourceChange>& changes, const FieldValues& values, const FieldValues& followed) {
   std::string dropped;
   for (ResourceChange& change : changes) {
     if (settings_of(change, values).empty() || !settings_of(change, followed).empty()) continue;
@@ -135,8 +134,8 @@ double percent(std::int64_t ps, std::int64_t of) {
 }
 
 ordered_json what_if(const WhyOptions& options, const RunResults& run) {
-  const ordered_json values = run.values();
-  const ordered_json followed_values = followed(run.why, values);
+  const FieldValues values(run.values());
+  const FieldValues followed_values = FieldValues::followed(run.why, run.values());
   const WhatIf path(run.why);
   ordered_json list = ordered_json::array();
   for (const std::string& text : options.what_if) {
@@ -239,7 +238,7 @@ int explain(const WhyOptions& options) {
   if (run.why.is_null()) {
     throw UsageError("OUT: " + options.results + " has no why.json, which weft run --why writes");
   }
-  const ordered_json values = run.values();
+  const ordered_json& values = run.values();
   if (!options.what_if.empty()) {
     const ordered_json rows = what_if(options, run);
     if (options.json) {

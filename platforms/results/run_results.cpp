@@ -33,8 +33,9 @@ double RunResults::time_us() const {
   throw InputError((fs::path(name) / "summary.json").string(), "simulated_us", "a number", "none");
 }
 
-ordered_json RunResults::values() const {
-  return config.is_object() && config.contains("values") ? config["values"] : ordered_json::object();
+const ordered_json& RunResults::values() const {
+  static const ordered_json kNone = ordered_json::object();
+  return config.is_object() && config.contains("values") ? config["values"] : kNone;
 }
 
 RunResults read_run(const fs::path& folder) {

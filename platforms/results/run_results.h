@@ -18,7 +18,7 @@ struct RunResults {
   /// has finished. Throws InputError where the summary has none.
   [[nodiscard]] double time_us() const;
   /// Every field's value and its source, as config.json has them; an empty object where it has none.
-  [[nodiscard]] nlohmann::ordered_json values() const;
+  [[nodiscard]] const nlohmann::ordered_json& values() const;
 };
 
 /// Throws InputError, which names the folder or the file that is not as Weft writes it.

@@ -95,7 +95,7 @@ double mean_rate(const std::vector<double>& rates, const std::vector<double>& ti
   return time > 0 ? std::inner_product(rates.begin(), rates.end(), times.begin(), 0.0) / time : mean(rates);
 }
 
-ordered_json limit_of(const ordered_json& why, const ordered_json& values, std::size_t row, std::size_t rows) {
+ordered_json limit_of(const ordered_json& why, const Settings& settings, std::size_t row, std::size_t rows) {
   std::map<const Resource*, std::int64_t> sums;
   std::int64_t all = 0;
   for (const ordered_json& piece : why["pieces"]) {
@@ -114,7 +114,7 @@ ordered_json limit_of(const ordered_json& why, const ordered_json& values, std::
   return {{"resource", most->name},
           {"words", most->words},
           {"share", static_cast<double>(sums[most]) / static_cast<double>(all)},
-          {"settings", settings_text(why, values, *most)}};
+          {"settings", settings.text(*most)}};
 }
 
 std::string verdict_of(double error, std::int64_t wrong, bool disagrees) {
@@ -220,6 +220,9 @@ void Measured::check_ranks(int accelerators, int per_node, const std::string& pl
 ordered_json Measured::beside(const std::vector<CollectiveResult>& results, const ordered_json& why,
                               const ordered_json& values) const {
   ordered_json rows = ordered_json::array();
+  const FieldValues fields(values);
+  std::optional<Settings> settings;
+  if (!why.is_null()) settings.emplace(why, fields);
   double sum = 0;
   double sizes = 0;
   std::size_t meant = 0;
@@ -244,7 +247,7 @@ ordered_json Measured::beside(const std::vector<CollectiveResult>& results, cons
         {"times", size.time_us.size()},
         {"wrong", size.wrong},
         {"verdict", verdict_of(error, size.wrong, size.disagrees)}};
-    if (!why.is_null()) row["limit"] = limit_of(why, values, i, results.size());
+    if (settings) row["limit"] = limit_of(why, *settings, i, results.size());
     rows.push_back(std::move(row));
   }
   const auto mean_of = [meant](double all) {

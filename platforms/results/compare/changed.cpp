@@ -372,7 +372,7 @@ ordered_json changed_work(const RunResults& base, const RunResults& other) {
     // What config.json has of the workload is among the fields.
     const auto is_field = [](const RunResults& run, const std::string& key) {
       const std::string path = "workload." + key;
-      const ordered_json values = run.values();
+      const ordered_json& values = run.values();
       const ordered_json& raw = member(member(values, "workload"), "value");
       return (raw.is_object() && raw.contains(key)) ||
              std::any_of(values.items().begin(), values.items().end(), [&path](const auto& each) {
@@ -389,8 +389,7 @@ ordered_json changed_work(const RunResults& base, const RunResults& other) {
 }
 
 ChangedFields changed_fields(const RunResults& base, const RunResults& other) {
-  const ordered_json values[2] = {base.values(), other.values()};
-  Place places[2] = {tree_of(values[0]), tree_of(values[1])};
+  Place places[2] = {tree_of(base.values()), tree_of(other.values())};
   // Nothing of it runs.
   if (is_collective(base)) places[0].parts.erase("workload");
   if (is_collective(other)) places[1].parts.erase("workload");

@@ -47,7 +47,7 @@ std::string most_of_groups(const ordered_json& why) {
   return most != spent.end() && 2 * most->second > all ? most->first : "";
 }
 
-std::string fields_of_programs(const ordered_json& why, const ordered_json& values) {
+std::string fields_of_programs(const ordered_json& why, const FieldValues& values) {
   // What threads are for (sw/), and the field that sets how long they let time pass: the first that is not 0.
   struct Program {
     const char* about;
@@ -70,12 +70,12 @@ std::string fields_of_programs(const ordered_json& why, const ordered_json& valu
     if (resource_of(piece).name != "software") continue;
     const auto ps = piece["ps"].get<std::int64_t>();
     all += ps;
-    const std::string about = piece["about"];
+    const std::string_view about = word_of(piece, "about");
     const auto program =
         std::find_if(kPrograms.begin(), kPrograms.end(), [&about](const Program& each) { return about == each.about; });
     if (program == kPrograms.end()) continue;
     for (const std::string& field : program->fields) {
-      if (configured(values, field).find_first_of("123456789") == std::string::npos) continue;
+      if (values.text(field).find_first_of("123456789") == std::string::npos) continue;
       sums[field] += ps;
       break;
     }
@@ -85,7 +85,7 @@ std::string fields_of_programs(const ordered_json& why, const ordered_json& valu
   std::string text;
   for (const auto& [field, ps] : sorted) {
     if (10 * ps < all) break;
-    text += (text.empty() ? "" : ", ") + field + " " + configured(values, field);
+    text += (text.empty() ? "" : ", ") + field + " " + values.text(field);
   }
   return text;
 }

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "platforms/results/why/field_values.h"
+
 /// What why.json has, as tables and sentences name it.
 namespace weft::platforms {
 
@@ -23,7 +25,7 @@ struct NamedFlow {
 
 /// Fields that set how long programs let time pass on the path, with their values: "workload.bandwidth 10MHz". Those of
 /// a tenth of that time or more, as far as threads tell which field they follow.
-[[nodiscard]] std::string fields_of_programs(const nlohmann::ordered_json& why, const nlohmann::ordered_json& values);
+[[nodiscard]] std::string fields_of_programs(const nlohmann::ordered_json& why, const FieldValues& values);
 
 /// Of bytes per second, with a unit that suits it: "369.5 GB/s".
 [[nodiscard]] std::string rate_in_bytes(double bytes_per_s);

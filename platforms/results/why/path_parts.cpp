@@ -28,8 +28,8 @@ PathParts::PathParts(const nlohmann::ordered_json& why)
   for (const nlohmann::ordered_json& piece : why["pieces"]) {
     const auto ps = piece["ps"].get<std::int64_t>();
     const std::string words(resource_of(piece).words);
-    const std::string place = piece["place"];
-    const std::string about = piece["about"];
+    const auto& place = piece["place"].get_ref<const std::string&>();
+    const auto& about = piece["about"].get_ref<const std::string&>();
     if (piece["of"] == "kernel") {
       kernels.ps += ps;
       kernels.add(about, ps).add(words, ps);
@@ -40,7 +40,7 @@ PathParts::PathParts(const nlohmann::ordered_json& why)
       between.add(about, ps).add(words, ps).add(place, ps);
       of_others.add(words, ps);
     }
-    const std::string kind = piece["kind"];
+    const auto& kind = piece["kind"].get_ref<const std::string&>();
     if (piece["on_link"] == true) links.add(place, ps).add(kind, ps);
     if (kind == "firmware" || kind == "software") hosts.add(place, ps).add(kind, ps).add(about, ps);
   }

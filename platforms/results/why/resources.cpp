@@ -5,6 +5,7 @@
 #include <exception>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
+#include <unordered_map>
 #include <vector>
 
 #include "platforms/config/other_values.h"
@@ -147,40 +148,40 @@ const std::vector<Resource>& resources() {
 }
 
 const Resource& resource_called(std::string_view name) {
-  for (const Resource& resource : resources()) {
-    if (resource.name == name) return resource;
-  }
-  throw std::out_of_range("no resource is called " + std::string(name));
+  static const std::unordered_map<std::string_view, const Resource*> kByName = [] {
+    std::unordered_map<std::string_view, const Resource*> all;
+    for (const Resource& resource : resources()) all.emplace(resource.name, &resource);
+    return all;
+  }();
+  const auto found = kByName.find(name);
+  if (found == kByName.end()) throw std::out_of_range("no resource is called " + std::string(name));
+  return *found->second;
 }
 
 const Resource& resource_of(std::string_view kind, std::string_view network) {
-  const std::vector<Resource>& all = resources();
-  const auto sets = [&](const Resource& it) {
-    return std::find(it.kinds.begin(), it.kinds.end(), kind) != it.kinds.end();
-  };
-  const auto found = std::find_if(all.begin(), all.end(), [&](const Resource& it) {
-    return sets(it) && (it.network.empty() || it.network == network);
-  });
-  if (found != all.end()) return *found;
+  static const std::unordered_map<std::string_view, std::vector<const Resource*>> kByKind = [] {
+    std::unordered_map<std::string_view, std::vector<const Resource*>> all;
+    for (const Resource& resource : resources()) {
+      for (const std::string_view its : resource.kinds) all[its].push_back(&resource);
+    }
+    return all;
+  }();
+  const auto found = kByKind.find(kind);
+  if (found == kByKind.end()) return resources().back();
+  const std::vector<const Resource*>& all = found->second;
+  const auto its = std::find_if(
+      all.begin(), all.end(), [network](const Resource* it) { return it->network.empty() || it->network == network; });
   // Places of no network: a cable box, or what a user's own module marks.
-  const auto any = std::find_if(all.begin(), all.end(), sets);
-  return any != all.end() ? *any : all.back();
+  return its != all.end() ? **its : *all.front();
 }
 
 const Resource& resource_of(const nlohmann::ordered_json& piece) {
-  return resource_of(piece.value("kind", std::string()), piece.value("network", std::string()));
+  return resource_of(word_of(piece, "kind"), word_of(piece, "network"));
 }
 
-std::string configured(const nlohmann::ordered_json& values, const std::string& field) {
-  if (!values.contains(field)) return "";
-  const nlohmann::ordered_json& value = values[field]["value"];
-  return value.is_string() ? value.get<std::string>() : value.dump();
-}
-
-nlohmann::ordered_json followed(const nlohmann::ordered_json& why, nlohmann::ordered_json values) {
-  if (!why.contains("kernels_ignore")) return values;
-  for (const nlohmann::ordered_json& field : why["kernels_ignore"]) values.erase(field.get<std::string>());
-  return values;
+std::string_view word_of(const nlohmann::ordered_json& piece, const char* key) {
+  const auto found = piece.find(key);
+  return found == piece.end() ? std::string_view() : found->get_ref<const std::string&>();
 }
 
 const nlohmann::ordered_json& member_of(const nlohmann::ordered_json& why, std::string_view key) {
@@ -214,20 +215,6 @@ nlohmann::ordered_json ignored_by_kernels(
   const auto end = std::partition_point(settings.begin(), settings.end(), has_none);
   for (auto each = settings.begin(); each != end; ++each) fields.push_back(each->field);
   return fields;
-}
-
-bool is_idle(const nlohmann::ordered_json& values, const std::string& field) {
-  if (field.ends_with(".pcie.lanes")) {
-    return configured(values, field.substr(0, field.rfind('.')) + ".generation") == "0";
-  }
-  // The stacks say it.
-  if (field == "accelerator.hbm.latency") return configured(values, "accelerator.hbm.stacks.count") != "0";
-  if (field.starts_with("remote_memory.") && values.contains("remote_memory.kind")) {
-    const bool is_cxl = configured(values, "remote_memory.kind") == "cxl";
-    if (field.starts_with("remote_memory.cxl.")) return !is_cxl;
-    return is_cxl && (field == "remote_memory.rate" || field == "remote_memory.latency");
-  }
-  return false;
 }
 
 }  // namespace weft::platforms

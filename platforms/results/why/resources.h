@@ -39,18 +39,14 @@ struct Resource {
 [[nodiscard]] const Resource& resource_of(std::string_view kind, std::string_view network);
 [[nodiscard]] const Resource& resource_of(const nlohmann::ordered_json& piece);
 
+/// A text of a piece; empty if it has none. Not a copy.
+[[nodiscard]] std::string_view word_of(const nlohmann::ordered_json& piece, const char* key);
 /// A member of why.json, as results of earlier versions may lack it: an empty object then. Not a copy.
 [[nodiscard]] const nlohmann::ordered_json& member_of(const nlohmann::ordered_json& why, std::string_view key);
-/// The value of a field in config.json's `values`, as text; empty if there is none.
-[[nodiscard]] std::string configured(const nlohmann::ordered_json& values, const std::string& field);
-/// Config.json's `values` without those of kernels that none of the run follows, by why.json's `kernels_ignore`.
-[[nodiscard]] nlohmann::ordered_json followed(const nlohmann::ordered_json& why, nlohmann::ordered_json values);
 /// For why.json's `kernels_ignore`: fields of computing that no kernel of a run follows, such as rates of types that it
 /// does not have, before the first that one follows: tables name that. `kernels_on` as MachineUse has it.
 [[nodiscard]] nlohmann::ordered_json ignored_by_kernels(
     const accelerator::ComputeConfig& compute,
     const std::function<std::uint64_t(const accelerator::ComputeConfig&)>& kernels_on);
-/// A field that this platform has no use for, as lanes of a link that is none.
-[[nodiscard]] bool is_idle(const nlohmann::ordered_json& values, const std::string& field);
 
 }  // namespace weft::platforms

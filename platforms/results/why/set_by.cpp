@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <charconv>
 #include <cstddef>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <string_view>
+#include <tuple>
+#include <utility>
 
 namespace weft::platforms {
 namespace {
@@ -26,88 +28,95 @@ std::pair<std::string_view, std::optional<int>> numbered(std::string_view place)
   return {place.substr(0, digits), number};
 }
 
-/// The field in place of which another entry of the list has one of its own, or the field itself.
-std::string own_of_accelerator(const std::string& field, const std::string& place, const ordered_json& values) {
-  const auto [name, number] = numbered(place);
-  if (!number || (name != "accelerator" && name != "nic" && name != "port")) return field;
-  std::string own = field;
-  for (int entry = 0;; ++entry) {  // later ones go before earlier ones
-    const std::string path = "others." + std::to_string(entry) + ".";
-    const std::string first = configured(values, path + "first");
-    const std::string count = configured(values, path + "count");
-    const std::optional<int> from = numbered(first).second;
-    const std::optional<int> all = numbered(count).second;
-    if (!from || !all) return own;
-    if (*number >= *from && *number - *from < *all && values.contains(path + field)) own = path + field;
-  }
-}
-
-std::string own_of_link(const std::string& field, const std::string& network, const std::string& place,
-                        const ordered_json& why, const ordered_json& values) {
-  const ordered_json& links = member_of(why, "links");
-  if (!links.contains(place)) return field;
-  const std::string own = links[place].value("path", network + "link") + field.substr(network.size() + 4);
-  return values.contains(own) && values[own].value("source", "default") != "default" ? own : field;
-}
-
-std::string own_field(const std::string& field, const ordered_json& piece, const ordered_json& why,
-                      const ordered_json& values) {
-  const std::string place = piece["place"];
-  if (field.starts_with("accelerator.")) return own_of_accelerator(field, place, values);
-  for (const char* const network : {"fabric.", "scale_up.fabric."}) {
-    if (field.starts_with(std::string(network) + "link.")) return own_of_link(field, network, place, why, values);
-  }
-  return field;
-}
-
-bool is_something(const ordered_json& values, const std::string& field) {
-  return configured(values, field).find_first_of("123456789") != std::string::npos && !is_idle(values, field);
-}
-
-/// Whether interfaces wait for memory far longer than the busiest was in use: for its latency.
-bool waits_for_latency(const ordered_json& why) {
-  const ordered_json& used = member_of(why, "used_ps");
-  if (!used.contains("hbm")) return false;
-  std::int64_t waits = 0;
-  for (const ordered_json& piece : why["pieces"]) {
-    if (piece["of"] == "thread" && piece["kind"] == "memory") waits += piece["ps"].get<std::int64_t>();
-  }
-  return waits / 2 > used["hbm"].get<std::int64_t>();
-}
-
-bool sets(const Resource::Setting& setting, const ordered_json& piece) {
-  if (!setting.kind.empty() && piece["kind"] != setting.kind) return false;
-  return setting.place.empty() || numbered(piece["place"].get_ref<const std::string&>()).first == setting.place;
-}
-
-/// Calls `take` with the first settings of a piece, as many as the resource shows.
-template <typename Take>
-void each_of(const ordered_json& why, const ordered_json& values, const Resource& resource, const ordered_json& piece,
-             const Take& take) {
-  int left = resource.shown;
-  for (const Resource::Setting& setting : resource.settings) {
-    if (left == 0) return;
-    if (!sets(setting, piece)) continue;
-    const std::string usually(setting.field);
-    const std::string field = own_field(usually, piece, why, values);
-    if (!is_something(values, field)) continue;
-    --left;
-    take(SetBy{field, usually, setting.is_rate, piece["ps"].get<std::int64_t>()});
-  }
+bool sets(const Resource::Setting& setting, const Settings::Alike& pieces) {
+  if (!setting.kind.empty() && pieces.kind != setting.kind) return false;
+  return setting.place.empty() || numbered(pieces.place).first == setting.place;
 }
 
 }  // namespace
 
-std::vector<SetBy> set_by(const ordered_json& why, const ordered_json& values, const Resource& resource) {
+Settings::Settings(const ordered_json& why, const FieldValues& values) : why_(why), values_(values) {
+  for (int entry = 0;; ++entry) {
+    const std::string path = "others." + std::to_string(entry) + ".";
+    const std::optional<int> first = numbered(values.text(path + "first")).second;
+    const std::optional<int> count = numbered(values.text(path + "count")).second;
+    if (!first || !count) break;
+    others_.push_back({path, *first, *count});
+  }
+  std::map<std::tuple<const Resource*, std::string_view, std::string_view>, std::size_t> known;
+  for (const ordered_json& piece : why["pieces"]) {
+    const Resource* const resource = &resource_of(piece);
+    const std::string_view kind = word_of(piece, "kind");
+    const std::string_view place = word_of(piece, "place");
+    const auto [at, is_new] = known.try_emplace({resource, kind, place}, pieces_.size());
+    if (is_new) pieces_.push_back({resource, kind, place});
+    pieces_[at->second].ps += piece["ps"].get<std::int64_t>();
+  }
+}
+
+std::string Settings::own_of_accelerator(const std::string& field, std::string_view place) const {
+  const auto [name, number] = numbered(place);
+  if (!number || (name != "accelerator" && name != "nic" && name != "port")) return field;
+  std::string own = field;
+  for (const Others& each : others_) {  // later ones go before earlier ones
+    const bool is_one = *number >= each.first && *number - each.first < each.count;
+    if (is_one && values_.contains(each.path + field)) own = each.path + field;
+  }
+  return own;
+}
+
+std::string Settings::own_of_link(const std::string& field, std::string_view network, std::string_view place) const {
+  const ordered_json& links = member_of(why_, "links");
+  const auto link = links.find(place);
+  if (link == links.end()) return field;
+  const std::string own = link->value("path", std::string(network) + "link") + field.substr(network.size() + 4);
+  const std::string_view source = values_.source(own);
+  return values_.contains(own) && !source.empty() && source != "default" ? own : field;
+}
+
+std::string Settings::own_field(const std::string& field, std::string_view place) const {
+  if (field.starts_with("accelerator.")) return own_of_accelerator(field, place);
+  for (const std::string_view network : {"fabric.", "scale_up.fabric."}) {
+    if (field.starts_with(std::string(network) + "link.")) return own_of_link(field, network, place);
+  }
+  return field;
+}
+
+bool Settings::waits_for_latency() const {
+  const ordered_json& used = member_of(why_, "used_ps");
+  const auto hbm = used.find("hbm");
+  if (hbm == used.end()) return false;
+  std::int64_t waits = 0;
+  for (const ordered_json& piece : why_["pieces"]) {
+    if (piece["of"] == "thread" && piece["kind"] == "memory") waits += piece["ps"].get<std::int64_t>();
+  }
+  return waits / 2 > hbm->get<std::int64_t>();
+}
+
+template <typename Take>
+void Settings::each_of(const Alike& pieces, const Take& take) const {
+  int left = pieces.resource->shown;
+  for (const Resource::Setting& setting : pieces.resource->settings) {
+    if (left == 0) return;
+    if (!sets(setting, pieces)) continue;
+    const std::string usually(setting.field);
+    const std::string field = own_field(usually, pieces.place);
+    if (!values_.is_something(field)) continue;
+    --left;
+    take(SetBy{field, usually, setting.is_rate, pieces.ps});
+  }
+}
+
+std::vector<SetBy> Settings::of(const Resource& resource) const {
   std::vector<SetBy> all;
-  if (resource.name == "hbm" && waits_for_latency(why)) {
-    if (is_something(values, "accelerator.hbm.latency"))
+  if (resource.name == "hbm" && waits_for_latency()) {
+    if (values_.is_something("accelerator.hbm.latency"))
       all.push_back({"accelerator.hbm.latency", "accelerator.hbm.latency", false, 1});
     return all;
   }
-  for (const ordered_json& piece : why["pieces"]) {
-    if (&resource_of(piece) != &resource) continue;
-    each_of(why, values, resource, piece, [&all](SetBy its) {
+  for (const Alike& pieces : pieces_) {
+    if (pieces.resource != &resource) continue;
+    each_of(pieces, [&all](SetBy its) {
       const auto known = std::find_if(all.begin(), all.end(), [&](const SetBy& it) { return it.field == its.field; });
       if (known == all.end()) {
         all.push_back(std::move(its));
@@ -120,31 +129,34 @@ std::vector<SetBy> set_by(const ordered_json& why, const ordered_json& values, c
   return all;
 }
 
-SetBy set_by(const ordered_json& why, const ordered_json& values, const Resource& resource, const ordered_json& piece) {
+SetBy Settings::first_of(const Alike& pieces) const {
   SetBy first;
-  each_of(why, values, resource, piece, [&first](SetBy its) {
+  each_of(pieces, [&first](SetBy its) {
     if (first.field.empty()) first = std::move(its);
   });
   return first;
 }
 
-std::string settings_text(const ordered_json& why, const ordered_json& values, const Resource& resource) {
+std::string Settings::text(const Resource& resource) const {
   std::string list;
-  const std::vector<SetBy> all = set_by(why, values, resource);
+  const std::vector<SetBy> all = of(resource);
   double most = 0;
   for (const SetBy& each : all) most = std::max(most, static_cast<double>(each.ps));
   for (std::size_t i = 0; i < std::min(all.size(), kMostNamed); ++i) {
     const std::string& field = all[i].field;
     if (static_cast<double>(all[i].ps) < kLeastOfResource * most) break;
-    list += (list.empty() ? "" : ", ") + field + " " + configured(values, field);
-    if (values[field].value("source", "") == "command line") list += " (--set)";
+    list += (list.empty() ? "" : ", ") + field + " " + values_.text(field);
+    if (values_.source(field) == "command line") list += " (--set)";
   }
-  for (const std::string_view also : resource.also) {
-    const std::string field(also);
-    const std::string text = configured(values, field);
-    if (!text.empty() && text != "0") list += (list.empty() ? "" : ", ") + field + " " + text;
+  for (const std::string_view field : resource.also) {
+    const std::string text = values_.text(field);
+    if (!text.empty() && text != "0") list += (list.empty() ? "" : ", ") + std::string(field) + " " + text;
   }
   return list;
+}
+
+std::string settings_text(const ordered_json& why, const FieldValues& values, const Resource& resource) {
+  return Settings(why, values).text(resource);
 }
 
 }  // namespace weft::platforms

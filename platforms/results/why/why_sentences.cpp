@@ -15,7 +15,6 @@
 #include "hw/core/quantity.h"
 #include "platforms/results/format.h"
 #include "platforms/results/why/named.h"
-#include "platforms/results/why/resource_change.h"
 #include "platforms/results/why/resources.h"
 #include "platforms/results/why/set_by.h"
 
@@ -243,7 +242,7 @@ Topic lossy_topic(const ordered_json& why, const PathParts& parts) {
 }
 
 /// An accelerator whose part is slower, by the field that says so, than the machine's.
-Topic unlike_topic(const ordered_json& why, const ordered_json& values, const PathParts& parts) {
+Topic unlike_topic(const ordered_json& why, const FieldValues& values, const PathParts& parts) {
   constexpr double kLeast = 0.03;
   struct Slow {
     std::string words;
@@ -251,17 +250,18 @@ Topic unlike_topic(const ordered_json& why, const ordered_json& values, const Pa
     Branch places;
   };
   std::map<std::pair<std::string, std::string>, Slow> all;  // by field and resource
-  for (const ordered_json& piece : why["pieces"]) {
-    const Resource& resource = resource_of(piece);
-    const SetBy its = set_by(why, values, resource, piece);
+  if (!values.contains("others.0.first")) return {};
+  const Settings settings(why, values);
+  for (const Settings::Alike& pieces : settings.pieces()) {
+    const SetBy its = settings.first_of(pieces);
     if (its.field == its.usually || !its.field.starts_with("others.")) continue;
-    const auto speed =
-        speed_at(its.usually, configured(values, its.usually), configured(values, its.field), its.is_rate);
+    const auto speed = speed_at(its.usually, values.text(its.usually), values.text(its.field), its.is_rate);
     if (!speed || *speed >= 1) continue;
-    Slow& slow = all.try_emplace({its.field, std::string(resource.name)}, Slow{std::string(resource.words), its, {}})
+    Slow& slow = all.try_emplace({its.field, std::string(pieces.resource->name)},
+                                 Slow{std::string(pieces.resource->words), its, {}})
                      .first->second;
     slow.places.ps += its.ps;
-    slow.places.add(piece["place"], its.ps);
+    slow.places.add(std::string(pieces.place), its.ps);
   }
   const auto most = std::max_element(
       all.begin(), all.end(), [](const auto& a, const auto& b) { return a.second.places.ps < b.second.places.ps; });
@@ -272,7 +272,7 @@ Topic unlike_topic(const ordered_json& why, const ordered_json& values, const Pa
           fmt::format("{} of it is {} on {}{}, whose {} is {}; that of the others is {}.",
                       parts.percent(slow.places.ps), slow.words, slow.places.worst_first().front().first,
                       alike == 0 ? "" : fmt::format(" and {} like it", alike), slow.its.usually,
-                      configured(values, slow.its.field), configured(values, slow.its.usually))};
+                      values.text(slow.its.field), values.text(slow.its.usually))};
 }
 
 /// What is between kernels, and which part of it is for what. `told` of it has sentences of its own.
@@ -297,7 +297,7 @@ std::string rate_text(const ordered_json& link) {
   return had > kWhole ? rate : fmt::format("{:.3g} % of {}", 100 * had, rate);
 }
 
-std::string why_sentences(const ordered_json& why, const ordered_json& values, const PathParts& parts) {
+std::string why_sentences(const ordered_json& why, const FieldValues& values, const PathParts& parts) {
   std::string text = fmt::format("The critical path is {} long.", short_time(Time(parts.whole)));
   if (const double left_out = why.value("left_out_us", 0.0); left_out > 0) {
     const auto ps = static_cast<std::int64_t>(left_out * 1e6);

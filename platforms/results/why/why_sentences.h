@@ -4,6 +4,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "platforms/results/why/field_values.h"
 #include "platforms/results/why/path_parts.h"
 
 namespace weft::platforms {
@@ -11,7 +12,7 @@ namespace weft::platforms {
 /// What holds a run up, in sentences, by why.json: how long the critical path is and what of the run is not on it, then
 /// what has the largest share: an accelerator, a host or a link by its name.
 /// `values` are config.json's.
-[[nodiscard]] std::string why_sentences(const nlohmann::ordered_json& why, const nlohmann::ordered_json& values,
+[[nodiscard]] std::string why_sentences(const nlohmann::ordered_json& why, const FieldValues& values,
                                         const PathParts& parts);
 
 /// "10 % of 400Gbps": the rate of a link of why.json, one with a fault.

@@ -8,7 +8,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
+#include <string_view>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -104,12 +106,10 @@ class Names {
     const auto found = links_.find(place);
     return found == links_.end() ? causes_.place_name(place) : found->second.name;
   }
-  [[nodiscard]] std::string network(Causes::Place place) const {
-    if (const auto found = links_.find(place); found != links_.end()) return found->second.network;
-    const std::string& name = causes_.place_name(place);
-    if (name.starts_with("nic") || name.starts_with("network")) return "fabric";
-    if (name.starts_with("port") || name.starts_with("node")) return "scale_up";
-    return "";
+  [[nodiscard]] std::string_view network(Causes::Place place) {
+    const auto [known, is_new] = networks_.try_emplace(place);
+    if (is_new) known->second = network_of(place);
+    return known->second;
   }
   /// Links that pieces so far name, by their names in links.csv, with what they are and how they compare with those
   /// that join what they join.
@@ -163,6 +163,13 @@ class Names {
   }
 
  private:
+  [[nodiscard]] std::string_view network_of(Causes::Place place) const {
+    if (const auto found = links_.find(place); found != links_.end()) return found->second.network;
+    const std::string& name = causes_.place_name(place);
+    if (name.starts_with("nic") || name.starts_with("network")) return "fabric";
+    if (name.starts_with("port") || name.starts_with("node")) return "scale_up";
+    return "";
+  }
   /// Whose bytes have passed a link: of which jobs, where there are several, and of which flows, the most first, each
   /// with its share.
   [[nodiscard]] ordered_json carried(Causes::Place place, const NamedLink& link) const {
@@ -225,21 +232,23 @@ class Names {
   std::map<std::pair<std::string, std::string>, Alike> alike_;  ///< by network and `joins`
   std::map<std::pair<std::string, std::string>, Rate> rates_;   ///< the same, the median
   std::set<Causes::Place> named_;
+  std::unordered_map<Causes::Place, std::string_view> networks_;  ///< of those that were asked for
 };
 
 ordered_json largest(Names& names, const CauseSums& sums) {
-  std::vector<std::pair<Why, Time>> sorted(sums.begin(), sums.end());
-  std::sort(sorted.begin(), sorted.end(),
-            [](const auto& a, const auto& b) { return std::tie(b.second, a.first) < std::tie(a.second, b.first); });
+  std::vector<const CauseSums::Sum*> sorted;
+  for (const CauseSums::Sum& each : sums) sorted.push_back(&each);
+  const std::size_t shown = std::min(sorted.size(), kMostPieces);
+  const auto end = sorted.begin() + static_cast<std::ptrdiff_t>(shown);
+  std::partial_sort(sorted.begin(), end, sorted.end(), [](const CauseSums::Sum* a, const CauseSums::Sum* b) {
+    return std::tie(b->second, a->first) < std::tie(a->second, b->first);
+  });
   ordered_json list = ordered_json::array();
-  std::map<std::pair<std::string, std::string>, Time> rest;
-  for (std::size_t i = 0; i < sorted.size(); ++i) {
-    const auto& [why, time] = sorted[i];
-    if (i < kMostPieces) {
-      list.push_back(names.piece(why, time));
-    } else {
-      rest[{name_of(why.kind), names.network(why.place)}] += time;
-    }
+  for (auto each = sorted.begin(); each != end; ++each) list.push_back(names.piece((*each)->first, (*each)->second));
+  std::map<std::pair<std::string_view, std::string_view>, Time> rest;
+  for (auto each = end; each != sorted.end(); ++each) {
+    const Why& why = (*each)->first;
+    rest[{name_of(why.kind), names.network(why.place)}] += (*each)->second;
   }
   for (const auto& [of, time] : rest) {
     list.push_back({{"of", "others"},

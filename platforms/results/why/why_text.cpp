@@ -131,17 +131,17 @@ class Tree {
 };
 
 /// What kind of machine it is, as far as `values` say.
-std::string machine_text(const ordered_json& values) {
+std::string machine_text(const FieldValues& values) {
   std::vector<std::string> words;
   const auto add = [&](const char* field, const char* what) {
-    const std::string text = configured(values, field);
+    const std::string text = values.text(field);
     if (!text.empty() && text != "0") words.push_back(text + what);
   };
-  const std::string accelerators = configured(values, "accelerators");
+  const std::string accelerators = values.text("accelerators");
   if (!accelerators.empty()) words.push_back(accelerators + (accelerators == "1" ? " accelerator" : " accelerators"));
   add("per_node", " a node");
   add("fabric.topology", "");
-  if (configured(values, "fabric.topology") == "fat-tree") {  // others have no leaves
+  if (values.text("fabric.topology") == "fat-tree") {  // others have no leaves
     add("fabric.hosts_per_leaf", " ends a leaf");
     add("fabric.uplinks", " uplinks");
   }
@@ -151,8 +151,8 @@ std::string machine_text(const ordered_json& values) {
 }
 
 /// Every resource that the path has, in the order of all tables of this kind, or those with next to nothing together.
-std::string resources_text(const ordered_json& why, const ordered_json& values, const PathParts& path, bool together,
-                           bool all) {
+std::string resources_text(const ordered_json& why, const FieldValues& values, const Settings& settings,
+                           const PathParts& path, bool together, bool all) {
   constexpr double kNothing = 0.0005;
   struct Sum {
     std::int64_t ps = 0;
@@ -168,9 +168,8 @@ std::string resources_text(const ordered_json& why, const ordered_json& values, 
     sums[&resource_of(piece)].add(piece["ps"].get<std::int64_t>(), piece.value("times", std::int64_t{0}));
   }
   std::vector<std::vector<std::string>> lines = {{"what the path goes to", "time", "share", "pieces", "what sets it"}};
-  const auto add = [&](const std::string& words, const Sum& sum, const std::string& settings) {
-    lines.push_back(
-        {"  " + words, short_time(Time(sum.ps)), path.percent(sum.ps), std::to_string(sum.times), settings});
+  const auto add = [&](const std::string& words, const Sum& sum, const std::string& fields) {
+    lines.push_back({"  " + words, short_time(Time(sum.ps)), path.percent(sum.ps), std::to_string(sum.times), fields});
   };
   const auto is_nothing = [&](const Sum& sum) { return path.share(sum.ps) < kNothing; };
   const auto others =
@@ -182,9 +181,9 @@ std::string resources_text(const ordered_json& why, const ordered_json& values, 
     if (together && others > 1 && is_nothing(found->second)) {
       rest.add(found->second.ps, found->second.times);
     } else {
-      const std::string settings = settings_text(why, values, resource);
+      const std::string fields = settings.text(resource);
       add(std::string(resource.words), found->second,
-          resource.name == "software" && settings.empty() ? fields_of_programs(why, values) : settings);
+          resource.name == "software" && fields.empty() ? fields_of_programs(why, values) : fields);
     }
   }
   if (rest.ps > 0) add(fmt::format("{} others", others), rest, "");
@@ -327,13 +326,14 @@ std::string tables_text(const ordered_json& why, const PathParts& path, const Ro
 }  // namespace
 
 std::string why_text(const ordered_json& why, const ordered_json& all_values, WhyText how_much) {
-  const ordered_json values = followed(why, all_values);
+  const FieldValues values = FieldValues::followed(why, all_values);
+  const Settings settings(why, values);
   const PathParts path(why);
   const std::string sentences = wrapped(why_sentences(why, values, path), 0) + "\n\n";
-  if (how_much == WhyText::kBrief) return sentences + resources_text(why, values, path, false, false);
+  if (how_much == WhyText::kBrief) return sentences + resources_text(why, values, settings, path, false, false);
   const std::string head = machine_text(values) + sentences;
   const auto text = [&](const Rows& rows, bool all) {
-    return head + resources_text(why, values, path, rows.together, all) + tables_text(why, path, rows, all);
+    return head + resources_text(why, values, settings, path, rows.together, all) + tables_text(why, path, rows, all);
   };
   if (how_much == WhyText::kAll) return text(kAllRows, true);
   std::string screen;

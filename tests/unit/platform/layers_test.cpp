@@ -105,6 +105,21 @@ TEST(Layers, HaveNoCirclesOfFolders) {
   }
 }
 
+/// Estimates follow from what a run went to, and it from none of them.
+TEST(Layers, WhatARunWentToKnowsNoEstimates) {
+  std::size_t used = 0;
+  for (const Source& source : sources_of({"platforms/results"})) {
+    for (const std::string& include : source.includes) {
+      const bool is_estimate = include.starts_with("platforms/results/what_if/");
+      if (source.path.starts_with("platforms/results/why/")) {
+        EXPECT_FALSE(is_estimate) << source.path << " includes " << include;
+      }
+      used += source.path.starts_with("platforms/results/what_if/") && include.starts_with("platforms/results/why/");
+    }
+  }
+  EXPECT_GT(used, 0U);
+}
+
 TEST(Layers, HaveFilesOfOnePurpose) {
   constexpr int kLongest = 500;
   for (const Source& source : sources_of({"hw", "sw", "traces", "platforms", "tests", "docs"})) {

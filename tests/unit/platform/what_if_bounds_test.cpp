@@ -4,8 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "platforms/results/why/resource_change.h"
-#include "platforms/results/why/what_if.h"
+#include "platforms/results/what_if/resource_change.h"
+#include "platforms/results/what_if/what_if.h"
 #include "tests/support/why_path.h"
 
 namespace weft::platforms {

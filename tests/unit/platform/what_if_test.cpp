@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a critical path says of a change: alone, with paths made by hand.
-#include "platforms/results/why/what_if.h"
+#include "platforms/results/what_if/what_if.h"
 
 #include <gtest/gtest.h>
 
@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "platforms/results/why/advice.h"
-#include "platforms/results/why/kernel_pieces.h"
-#include "platforms/results/why/resource_change.h"
+#include "platforms/results/what_if/advice.h"
+#include "platforms/results/what_if/kernel_pieces.h"
+#include "platforms/results/what_if/resource_change.h"
 #include "platforms/results/why/set_by.h"
 #include "tests/support/why_path.h"
 

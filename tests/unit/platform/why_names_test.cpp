@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "platforms/results/why/advice.h"
+#include "platforms/results/what_if/advice.h"
 #include "platforms/results/why/named.h"
 #include "platforms/results/why/path_parts.h"
 #include "platforms/results/why/why_sentences.h"

@@ -8,7 +8,7 @@
 #include <tuple>
 #include <vector>
 
-#include "platforms/results/why/advice.h"
+#include "platforms/results/what_if/advice.h"
 #include "platforms/results/why/resources.h"
 #include "platforms/results/why/set_by.h"
 #include "platforms/results/why/why_text.h"

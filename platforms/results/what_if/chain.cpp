@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/results/why/chain.h"
+#include "platforms/results/what_if/chain.h"
 
 #include <algorithm>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 
-#include "platforms/results/why/factors.h"
+#include "platforms/results/what_if/factors.h"
 
 namespace weft::platforms {
 namespace {
@@ -18,7 +18,7 @@ bool is_of_loop(const Resource& resource) {
 }
 
 /// Of pieces on the way through a network.
-Portion::Part part_on_way(const Resource& resource, const std::string& kind) {
+Portion::Part part_on_way(const Resource& resource, std::string_view kind) {
   if (is_called(resource, "buffer")) return Portion::Part::kWait;
   if (is_interface(resource)) return Portion::Part::kBytes;
   if (!is_called(resource, "link")) return Portion::Part::kWhole;
@@ -84,8 +84,8 @@ void ChainReader::add(Chain& chain, const ordered_json& pieces, double share) co
     const double ps = share * piece["ps"].get<double>();
     if (add_kernel(chain, piece, ps) || add_loop(chain, piece, ps)) continue;
     const Resource& resource = resource_of(piece);
-    chain.by_place[&resource][piece["place"]] += ps;
-    const Portion::Part part = part_on_way(resource, piece["kind"]);
+    chain.by_place[&resource][piece["place"].get_ref<const std::string&>()] += ps;
+    const Portion::Part part = part_on_way(resource, word_of(piece, "kind"));
     const Link link = link_of(piece);
     if (is_called(resource, "link")) chain.faults_ps += ps * (1 - link.had);
     chain.ps[{&resource, part, link.at_end, link.had}] += ps;
@@ -94,7 +94,7 @@ void ChainReader::add(Chain& chain, const ordered_json& pieces, double share) co
 
 bool ChainReader::add_kernel(Chain& chain, const ordered_json& piece, double ps) const {
   if (piece["of"] != "kernel") return false;
-  const std::string kind = piece["kind"];
+  const std::string_view kind = word_of(piece, "kind");
   if (kind != "kernel" && kind != "cap" && kind != "memory") return false;
   const double memory_share = piece.value("memory_share", KernelPieces::kUnknown);
   KernelPieces& its = chain.kernels[{piece["about"], memory_share}];

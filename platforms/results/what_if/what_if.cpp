@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/results/why/what_if.h"
+#include "platforms/results/what_if/what_if.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/results/why/kernel_pieces.h"
+#include "platforms/results/what_if/kernel_pieces.h"
 
 #include <algorithm>
 #include <cmath>

@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
-#include "platforms/results/why/chain.h"
-#include "platforms/results/why/factors.h"
+#include "platforms/results/what_if/chain.h"
+#include "platforms/results/what_if/factors.h"
 
 namespace weft::platforms {
 

@@ -9,12 +9,12 @@
 #include <utility>
 #include <vector>
 
-#include "platforms/results/why/chain.h"
-#include "platforms/results/why/factors.h"
-#include "platforms/results/why/kernel_pieces.h"
-#include "platforms/results/why/resource_change.h"
+#include "platforms/results/what_if/chain.h"
+#include "platforms/results/what_if/factors.h"
+#include "platforms/results/what_if/kernel_pieces.h"
+#include "platforms/results/what_if/resource_change.h"
+#include "platforms/results/what_if/speeds.h"
 #include "platforms/results/why/resources.h"
-#include "platforms/results/why/speeds.h"
 
 namespace weft::platforms {
 

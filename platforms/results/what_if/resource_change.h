@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "platforms/results/why/field_values.h"
 #include "platforms/results/why/resources.h"
 
 namespace weft::platforms {
@@ -20,16 +20,12 @@ struct ResourceChange {
   bool is_one_of_several = false;  ///< the machine has other fields of the resource, too
 };
 
-/// How many times as fast a field is at `value` as at `present`; nothing where one of them is no value of it, or is 0.
-[[nodiscard]] std::optional<double> speed_at(const std::string& field, const std::string& present,
-                                             const std::string& value, bool is_rate);
-
 /// Reads NAME=xN, NAME=inf and NAME=0 (of what is a time), where NAME is a resource or one of its fields, and
 /// FIELD=VALUE, where `values` (of config.json) has what it is. xN of a resource is so many times as fast. xN of a
 /// field multiplies its value: a time gets so many times as long. Throws std::invalid_argument with what was expected.
-[[nodiscard]] ResourceChange read_change(const std::string& text, const nlohmann::ordered_json& values);
+[[nodiscard]] ResourceChange read_change(const std::string& text, const FieldValues& values);
 /// Several with commas between. Throws also where two are of the same thing.
-[[nodiscard]] std::vector<ResourceChange> read_changes(const std::string& text, const nlohmann::ordered_json& values);
+[[nodiscard]] std::vector<ResourceChange> read_changes(const std::string& text, const FieldValues& values);
 /// "hbm=x2", as read_change() reads it.
 [[nodiscard]] std::string to_text(const ResourceChange& change);
 
@@ -42,7 +38,9 @@ struct ChangedSetting {
 
 /// Settings that make the change as far as the fields' limits allow it, of those fields that the platform has. Empty:
 /// there are none.
-[[nodiscard]] std::vector<ChangedSetting> settings_of(const ResourceChange& change,
-                                                      const nlohmann::ordered_json& values);
+[[nodiscard]] std::vector<ChangedSetting> settings_of(const ResourceChange& change, const FieldValues& values);
+
+/// Whether there are any for the resource.
+[[nodiscard]] bool has_settings(const Resource& resource, const FieldValues& values);
 
 }  // namespace weft::platforms

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/results/why/factors.h"
+#include "platforms/results/what_if/factors.h"
 
 #include <algorithm>
 #include <string>
@@ -16,11 +16,12 @@ const Resource& interface_of(std::string_view network) {
 }
 
 bool is_called(const Resource& resource, std::string_view name) {
-  return &resource == &resource_within("fabric", name) || &resource == &resource_within("scale_up", name);
+  constexpr std::string_view kWithin = "scale-up-";
+  return resource.name == name || (resource.name.starts_with(kWithin) && resource.name.substr(kWithin.size()) == name);
 }
 
 bool is_interface(const Resource& resource) {
-  return &resource == &interface_of("fabric") || &resource == &interface_of("scale_up");
+  return resource.name == "nic" || resource.name == "port";
 }
 
 bool is_of_kernels(const Resource& resource) {

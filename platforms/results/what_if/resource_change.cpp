@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/results/why/resource_change.h"
+#include "platforms/results/what_if/resource_change.h"
 
 #include <fmt/format.h>
 
@@ -14,9 +14,7 @@
 #include <system_error>
 
 #include "hw/nic/host_link.h"
-#include "platforms/config/field_visitor.h"
 #include "platforms/config/find_field.h"
-#include "platforms/machine/machine.h"
 
 namespace weft::platforms {
 namespace {
@@ -40,10 +38,6 @@ std::optional<Number> number_in(const std::string& text) {
   return number;
 }
 
-ordered_json value_of(const ordered_json& values, const std::string& field) {
-  return values.contains(field) ? values[field].value("value", ordered_json()) : ordered_json();
-}
-
 std::string names() {
   std::string text;
   for (const Resource& resource : resources()) {
@@ -52,20 +46,9 @@ std::string names() {
   return text;
 }
 
-std::optional<FoundField> field_called(const std::string& field) {
-  MachineConfig config;
-  return find_field([&config](FieldVisitor& visitor) { config.fields(visitor); }, field);
-}
-
-/// How much of the field's unit a text is; nothing if it is no value of it.
-std::optional<double> amount_of(const std::string& field, const std::string& text) {
-  const auto found = field_called(field);
-  return found ? amount_in(found->scalar, text) : std::nullopt;
-}
-
 /// The value that the field can have which is nearest to this one.
 std::string allowed(const std::string& field, const std::string& value) {
-  const auto found = field_called(field);
+  const auto found = field_of_machine(field);
   if (!found) return value;
   std::string within = within_limits(found->scalar, found->range, value);
   if (field == "fabric.uplinks" && within == "0") return "1";  // 0: as many as fit
@@ -77,17 +60,16 @@ std::string allowed(const std::string& field, const std::string& value) {
 
 /// Fields that stand in place of `field` elsewhere: of edges and dimensions with a link of their own
 /// ("fabric.link.rate"), of accelerators of another kind ("accelerator.hbm.rate").
-std::vector<std::string> own_fields(const std::string& field, const ordered_json& values) {
+std::vector<std::string> own_fields(const std::string& field, const FieldValues& values) {
   std::vector<std::string> own;
-  if (values.is_null()) return own;
   const std::size_t link = field.rfind(".link.");
   const bool is_link = link != std::string::npos;
   const std::string network = is_link ? field.substr(0, link) : "";
-  for (const auto& [name, value] : values.items()) {
+  for (const auto& [name, value] : values) {
     const bool is_own_link = is_link && name.ends_with(field.substr(link)) &&
                              (name.starts_with(network + ".edges.") || name.starts_with(network + ".dimensions.")) &&
-                             value.value("source", "default") != "default";
-    if (is_own_link || (name.starts_with("others.") && name.ends_with("." + field))) own.push_back(name);
+                             values.source(name) != "default" && !values.source(name).empty();
+    if (is_own_link || (name.starts_with("others.") && name.ends_with("." + field))) own.emplace_back(name);
   }
   return own;
 }
@@ -96,12 +78,19 @@ std::string name_of(const ResourceChange& change) {
   return change.field.empty() ? std::string(change.resource->name) : change.field;
 }
 
+/// What a field is; nothing if it is 0 or has no effect.
+std::optional<Number> number_set(const std::string& field, const FieldValues& values) {
+  if (values.is_idle(field)) return std::nullopt;
+  auto number = number_in(values.text(field));
+  if (number && number->value == 0) return std::nullopt;
+  return number;
+}
+
 /// Whether a resource has other fields that are more than nothing.
-bool has_others(const Resource& resource, const std::string& name, const ordered_json& values) {
+bool has_others(const Resource& resource, const std::string& name, const FieldValues& values) {
   return std::any_of(resource.settings.begin(), resource.settings.end(), [&](const Resource::Setting& it) {
     const std::string field(it.field);
-    return field != name && !is_idle(values, field) &&
-           configured(values, field).find_first_of("123456789") != std::string::npos;
+    return field != name && values.is_something(field);
   });
 }
 
@@ -136,15 +125,7 @@ std::optional<double> speed_of_field(const std::string& value, bool is_rate) {
 
 }  // namespace
 
-std::optional<double> speed_at(const std::string& field, const std::string& present, const std::string& value,
-                               bool is_rate) {
-  const auto from = amount_of(field, present);
-  const auto to = amount_of(field, value);
-  if (!from || !to || *from <= 0 || *to <= 0) return std::nullopt;
-  return is_rate ? *to / *from : *from / *to;
-}
-
-ResourceChange read_change(const std::string& text, const ordered_json& values) {
+ResourceChange read_change(const std::string& text, const FieldValues& values) {
   const std::size_t equals = text.find('=');
   const std::string name = text.substr(0, equals);
   const std::string value = equals == std::string::npos ? "" : text.substr(equals + 1);
@@ -161,10 +142,10 @@ ResourceChange read_change(const std::string& text, const ordered_json& values) 
     const auto setting = std::find_if(resource.settings.begin(), resource.settings.end(),
                                       [&name](const Resource::Setting& it) { return it.field == name; });
     if (setting == resource.settings.end()) continue;
-    if (is_idle(values, name)) {
+    if (values.is_idle(name)) {
       throw std::invalid_argument(fmt::format("expected a field that has an effect on this machine, got {}", name));
     }
-    const std::string present = configured(values, name);
+    const std::string present = values.text(name);
     auto speed = speed_of_field(value, setting->is_rate);
     if (!speed && !present.empty()) speed = speed_at(name, present, value, setting->is_rate);
     if (speed) {
@@ -183,7 +164,7 @@ ResourceChange read_change(const std::string& text, const ordered_json& values) 
   throw std::invalid_argument(fmt::format("expected one of {}, or a field of these, got \"{}\"", names(), name));
 }
 
-std::vector<ResourceChange> read_changes(const std::string& text, const ordered_json& values) {
+std::vector<ResourceChange> read_changes(const std::string& text, const FieldValues& values) {
   std::vector<ResourceChange> changes;
   for (std::size_t from = 0; from <= text.size();) {
     const std::size_t comma = std::min(text.find(',', from), text.size());
@@ -209,13 +190,21 @@ std::string to_text(const ResourceChange& change) {
   return times == 0 ? name_of(change) + "=0" : fmt::format("{}=x{:.4g}", name_of(change), times);
 }
 
-std::vector<ChangedSetting> settings_of(const ResourceChange& change, const ordered_json& values) {
+bool has_settings(const Resource& resource, const FieldValues& values) {
+  const auto is_set = [&values](const std::string& field) { return number_set(field, values).has_value(); };
+  return std::any_of(resource.settings.begin(), resource.settings.end(), [&](const Resource::Setting& setting) {
+    const std::string field(setting.field);
+    if (is_set(field)) return true;
+    const std::vector<std::string> own = own_fields(field, values);
+    return std::any_of(own.begin(), own.end(), is_set);
+  });
+}
+
+std::vector<ChangedSetting> settings_of(const ResourceChange& change, const FieldValues& values) {
   std::vector<ChangedSetting> settings;
   const auto add = [&](const std::string& field, bool is_rate) {
-    const ordered_json now = value_of(values, field);
-    if (now.is_null() || is_idle(values, field)) return;
-    const auto number = number_in(now.is_string() ? now.get<std::string>() : now.dump());
-    if (!number || number->value == 0) return;
+    const auto number = number_set(field, values);
+    if (!number) return;
     const bool endless = std::isinf(change.factor) && is_rate;
     double factor = endless ? kVeryMuch : change.factor;
     if (!is_rate) factor = 1 / factor;

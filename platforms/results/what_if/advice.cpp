@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/results/why/advice.h"
+#include "platforms/results/what_if/advice.h"
 
 #include <fmt/format.h>
 
@@ -14,10 +14,10 @@
 
 #include "platforms/config/text.h"
 #include "platforms/results/format.h"
-#include "platforms/results/why/factors.h"
+#include "platforms/results/what_if/factors.h"
+#include "platforms/results/what_if/what_if.h"
 #include "platforms/results/why/path_parts.h"
 #include "platforms/results/why/resources.h"
-#include "platforms/results/why/what_if.h"
 
 namespace weft::platforms {
 
@@ -27,7 +27,7 @@ namespace {
 
 /// A row of `resources`; nothing where they save nothing, or the platform has none of one.
 std::optional<ordered_json> row_of(const WhatIf& what_if, const std::vector<const Resource*>& resources,
-                                   const ordered_json& values) {
+                                   const FieldValues& values) {
   const auto times = [&resources](double factor) {
     std::vector<ResourceChange> changes;
     for (const Resource* resource : resources) changes.push_back({resource, "", factor});
@@ -37,7 +37,7 @@ std::optional<ordered_json> row_of(const WhatIf& what_if, const std::vector<cons
   std::vector<std::string> words;
   std::vector<std::string> changes;
   for (const ResourceChange& each : times(2)) {
-    if (!values.empty() && settings_of(each, values).empty()) return std::nullopt;
+    if (!values.empty() && !has_settings(*each.resource, values)) return std::nullopt;
     names.emplace_back(each.resource->name);
     words.emplace_back(each.resource->words);
     changes.push_back(to_text(each));
@@ -68,7 +68,7 @@ std::set<std::string> faults_of(const ordered_json& why) {
 }  // namespace
 
 ordered_json advice(const ordered_json& why, const ordered_json& all_values) {
-  const ordered_json values = followed(why, all_values);
+  const FieldValues values = FieldValues::followed(why, all_values);
   const WhatIf what_if(why);
   const Foretold repaired = what_if.repaired();
   const std::int64_t before = repaired.before_ps;

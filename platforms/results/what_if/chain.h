@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "platforms/results/why/kernel_pieces.h"
+#include "platforms/results/what_if/kernel_pieces.h"
 #include "platforms/results/why/resources.h"
 
 namespace weft::platforms {

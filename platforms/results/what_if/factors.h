@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "platforms/results/why/kernel_pieces.h"
-#include "platforms/results/why/resource_change.h"
+#include "platforms/results/what_if/kernel_pieces.h"
+#include "platforms/results/what_if/resource_change.h"
 #include "platforms/results/why/resources.h"
 
 namespace weft::platforms {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/results/why/speeds.h"
+#include "platforms/results/what_if/speeds.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
