@@ -11,9 +11,7 @@ namespace weft {
 
 /// Bytes that have passed a link, by the ends that they came from and went to. Beyond so many pairs, which few links
 /// have, new ones are counted by where they came from alone.
-///
-/// Of the pairs that share a place in a small table the latest is at hand.
-class alignas(64) Carried {
+class Carried {
  public:
   static constexpr std::uint32_t kAnywhere = UINT32_MAX;
 
@@ -23,28 +21,7 @@ class alignas(64) Carried {
     std::int64_t bytes = 0;
   };
 
-  void add(std::uint32_t from, std::uint32_t to, std::int64_t bytes) {
-    Flow& flow = latest_[(from + 3 * to) % latest_.size()];
-    if (flow.to != to || flow.from != from) [[unlikely]]
-      replace(flow, from, to);
-    flow.bytes += bytes;
-  }
-  /// In no order.
-  [[nodiscard]] std::vector<Flow> flows() const {
-    Carried all = *this;
-    for (const Flow& flow : latest_) all.put_away(flow);
-    return all.flows_;
-  }
-
- private:
-  static constexpr std::size_t kMost = 1024;
-  static constexpr std::uint32_t kNone = UINT32_MAX;
-
-  [[gnu::noinline]] void replace(Flow& flow, std::uint32_t from, std::uint32_t to) {
-    put_away(flow);
-    flow = {from, to, 0};
-  }
-  void put_away(const Flow& flow) {
+  void add(const Flow& flow) {
     if (flow.bytes == 0) return;
     if (2 * flows_.size() >= table_.size()) grow();
     std::uint32_t to = flow.to;
@@ -56,6 +33,13 @@ class alignas(64) Carried {
     }
     flows_[*number].bytes += flow.bytes;
   }
+  /// In the order in which each came first.
+  [[nodiscard]] const std::vector<Flow>& flows() const { return flows_; }
+
+ private:
+  static constexpr std::size_t kMost = 1024;
+  static constexpr std::uint32_t kNone = UINT32_MAX;
+
   std::uint32_t& place(std::uint32_t from, std::uint32_t to) {
     const std::size_t mask = table_.size() - 1;
     std::size_t at = ((std::uint64_t{from} << 32 | to) * 0x9e3779b97f4a7c15ULL >> 32) & mask;
@@ -68,13 +52,12 @@ class alignas(64) Carried {
     for (std::uint32_t i = 0; i < flows_.size(); ++i) place(flows_[i].from, flows_[i].to) = i;
   }
 
-  std::array<Flow, 16> latest_;
   std::vector<Flow> flows_;
   std::vector<std::uint32_t> table_;  ///< a power of two of places, at most half of which are taken
 };
 
-/// What has passed each of many links. Every packet is counted on every link: the latest flows of all of them lie
-/// together, in few cache lines.
+/// What has passed each of many links. Every packet is counted on every link: of the pairs that share a place the
+/// latest is at hand, and those of a link are one cache line.
 class CarriedByLinks {
  public:
   /// One more, of the next number.
@@ -83,15 +66,15 @@ class CarriedByLinks {
     others_.emplace_back();
   }
   void add(std::size_t link, std::uint32_t from, std::uint32_t to, std::uint32_t bytes) {
-    Carried::Flow& flow = latest_[link];
+    Carried::Flow& flow = latest_[link].flows[(from + 3 * to) % kLatest];
     if (flow.to != to || flow.from != from) [[unlikely]]
-      replace(link, from, to);
+      replace(link, flow, from, to);
     flow.bytes += bytes;
   }
   /// Of a link, in no order.
   [[nodiscard]] std::vector<Carried::Flow> flows(std::size_t link) const {
     Carried all = others_[link];
-    all.add(latest_[link].from, latest_[link].to, latest_[link].bytes);
+    for (const Carried::Flow& flow : latest_[link].flows) all.add(flow);
     return all.flows();
   }
   void begin_again() {
@@ -100,13 +83,19 @@ class CarriedByLinks {
   }
 
  private:
-  [[gnu::noinline]] void replace(std::size_t link, std::uint32_t from, std::uint32_t to) {
-    Carried::Flow& flow = latest_[link];
-    others_[link].add(flow.from, flow.to, flow.bytes);
+  static constexpr std::size_t kLatest = 4;
+
+  struct alignas(64) Latest {
+    std::array<Carried::Flow, kLatest> flows;
+  };
+  static_assert(sizeof(Latest) == 64);
+
+  [[gnu::noinline]] void replace(std::size_t link, Carried::Flow& flow, std::uint32_t from, std::uint32_t to) {
+    others_[link].add(flow);
     flow = {from, to, 0};
   }
 
-  std::vector<Carried::Flow> latest_;
+  std::vector<Latest> latest_;
   std::vector<Carried> others_;
 };
 

@@ -126,6 +126,7 @@ void Causes::move_together(std::uint32_t from) {
   nodes_.cut_to(left);
   last_ = current_ = tip_ = moved(last_, from);
   program_ = moved(program_, from);
+  trail_.clear();
   const bool all = from == trunk_;
   if (from < old_) middle_ = moved_first(old_, from, left);
   old_ = left;
@@ -158,25 +159,42 @@ std::uint32_t Causes::alike_before(std::uint32_t parent, const Node& node, std::
 }
 
 template <typename Visit>
-void Causes::each_since(std::int64_t from, std::uint32_t last, const Visit& visit) const {
-  for (std::uint32_t at = last; nodes_[at].until > from; at = nodes_[at].parent) {
-    const Node& node = nodes_[at];
-    const std::int64_t begin = at == 0 ? 0 : nodes_[node.parent].until;
-    const Place place = node.what & ((1U << kPlaceBits) - 1);
-    const auto part = [&](std::int64_t begins, std::int64_t ends, CauseKind kind) {
-      if (ends > std::max(begins, from)) visit(std::max(begins, from), Step{ends, kind, place, node.context});
-    };
-    if (is_crossing(node.what)) {
-      const std::int64_t there = std::min(begin + flights_[place - kFirstLink], node.until);
-      part(there, node.until, CauseKind::kSerialisation);
-      part(begin, there, CauseKind::kPropagation);
-    } else {
-      part(begin, node.until, static_cast<CauseKind>(node.what >> kPlaceBits));
-    }
+void Causes::each_step(std::int64_t from, std::int64_t begin, const Past& piece, const Visit& visit) const {
+  const Place place = piece.what & ((1U << kPlaceBits) - 1);
+  const auto part = [&](std::int64_t begins, std::int64_t ends, CauseKind kind) {
+    if (ends > std::max(begins, from)) visit(std::max(begins, from), Step{ends, kind, place, piece.context});
+  };
+  if (is_crossing(piece.what)) {
+    const std::int64_t there = std::min(begin + flights_[place - kFirstLink], piece.until);
+    part(there, piece.until, CauseKind::kSerialisation);
+    part(begin, there, CauseKind::kPropagation);
+  } else {
+    part(begin, piece.until, static_cast<CauseKind>(piece.what >> kPlaceBits));
   }
 }
 
-void Causes::add_since(Time since, CauseSums& sums) const {
+void Causes::follow_back(std::int64_t from) {
+  std::size_t known = trail_.size();  // of it, what leads here
+  further_.clear();
+  for (std::uint32_t at = current_;; at = nodes_[at].parent) {
+    while (known > 0 && trail_[known - 1].index > at) --known;
+    if (known > 0 && trail_[known - 1].index == at) break;
+    further_.push_back(past(at));
+    if (nodes_[at].until > from) continue;
+    known = 0;
+    break;
+  }
+  trail_.resize(known);
+  trail_.insert(trail_.end(), further_.rbegin(), further_.rend());
+  further_.clear();
+  for (std::uint32_t at = trail_.front().index; nodes_[at].until > from;) {
+    at = nodes_[at].parent;
+    further_.push_back(past(at));
+  }
+  trail_.insert(trail_.begin(), further_.rbegin(), further_.rend());
+}
+
+void Causes::add_since(Time since, CauseSums& sums) {
   // What follows each other is added together, and some of them a little later, when memory has found their sums.
   std::array<CauseSums::Sum, kWalks> latest;
   std::size_t count = 0;
@@ -184,28 +202,33 @@ void Causes::add_since(Time since, CauseSums& sums) const {
     for (std::size_t i = 0; i < count; ++i) sums[latest[i].first] += latest[i].second;
     count = 0;
   };
-  each_since(since.count(), current_, [&](std::int64_t begin, const Step& step) {
-    const Why why{step.context, step.kind, step.place};
-    if (count == 0 || latest[count - 1].first != why) {
-      if (count == latest.size()) add_latest();
-      sums.prepare(why);
-      latest[count++] = {why, Time()};
-    }
-    latest[count - 1].second += Time(step.until - begin);
-  });
+  follow_back(since.count());
+  for (std::size_t i = trail_.size() - 1; trail_[i].until > since.count(); --i) {
+    each_step(since.count(), trail_[i - 1].until, trail_[i], [&](std::int64_t begin, const Step& step) {
+      const Why why{step.context, step.kind, step.place};
+      if (count == 0 || latest[count - 1].first != why) {
+        if (count == latest.size()) add_latest();
+        sums.prepare(why);
+        latest[count++] = {why, Time()};
+      }
+      latest[count - 1].second += Time(step.until - begin);
+    });
+  }
   add_latest();
 }
 
 std::vector<Causes::Step> Causes::path(Time until) const {
   std::vector<Step> steps;
   // Backwards, so that a step that goes on in the next is a part of it.
-  each_since(0, program_end_ == until ? program_ : last_, [&](std::int64_t begin, const Step& step) {
-    if (begin >= until.count()) return;
-    const bool goes_on = !steps.empty() && steps.back().kind == step.kind && steps.back().place == step.place &&
-                         steps.back().context == step.context;
-    if (!goes_on) steps.push_back(step);
-    steps.back().until = std::min(steps.back().until, until.count());
-  });
+  for (std::uint32_t at = program_end_ == until ? program_ : last_; nodes_[at].until > 0; at = nodes_[at].parent) {
+    each_step(0, nodes_[nodes_[at].parent].until, past(at), [&](std::int64_t begin, const Step& step) {
+      if (begin >= until.count()) return;
+      const bool goes_on = !steps.empty() && steps.back().kind == step.kind && steps.back().place == step.place &&
+                           steps.back().context == step.context;
+      if (!goes_on) steps.push_back(step);
+      steps.back().until = std::min(steps.back().until, until.count());
+    });
+  }
   std::reverse(steps.begin(), steps.end());
   return steps;
 }

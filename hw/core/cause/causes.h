@@ -100,7 +100,7 @@ class Causes {
     program_ = current_;
   }
   /// The pieces that lead to the event being handled, from `since` on, are added to `sums`.
-  void add_since(Time since, CauseSums& sums) const;
+  void add_since(Time since, CauseSums& sums);
   [[nodiscard]] CauseTables& tables() { return tables_; }
   [[nodiscard]] const CauseTables& tables() const { return tables_; }
 
@@ -197,9 +197,22 @@ class Causes {
     return static_cast<std::uint32_t>(kind) << kPlaceBits | place;
   }
   static bool is_crossing(std::uint32_t what) { return static_cast<CauseKind>(what >> kPlaceBits) == kCrossing; }
-  /// Calls `visit` with the begin, not before `from`, of each step of the chain up to `last`, backwards.
+  /// A piece by itself.
+  struct Past {
+    std::int64_t until;
+    std::uint32_t index;
+    std::uint32_t what;
+    std::uint32_t context;
+  };
+  [[nodiscard]] Past past(std::uint32_t index) const {
+    const Node& node = nodes_[index];
+    return {node.until, index, node.what, node.context};
+  }
+  /// Calls `visit` with the begin, not before `from`, of each step of a piece, which begins at `begin`, backwards.
   template <typename Visit>
-  void each_since(std::int64_t from, std::uint32_t last, const Visit& visit) const;
+  void each_step(std::int64_t from, std::int64_t begin, const Past& piece, const Visit& visit) const;
+  /// Lets the trail lead to the event being handled from a piece that ends at `from` or before.
+  void follow_back(std::int64_t from);
   /// A piece that follows `parent`.
   std::uint32_t add(std::uint32_t parent, std::int64_t until, std::uint32_t what) {
     const std::uint32_t index = nodes_.append();
@@ -237,6 +250,10 @@ class Causes {
   std::uint32_t most_middle_ = 0;     ///< from so many old ones on those in the middle are looked at too
   std::uint32_t most_old_ = 0;        ///< from so many before the middle on all behind the trunk are looked at
   std::uint32_t most_ = 0;
+  /// Pieces from one on to one that somebody's wait ended with: until they are collected others' waits have most of
+  /// them in common, and memory has those of a chain where they are wanted next.
+  std::vector<Past> trail_;
+  std::vector<Past> further_;  ///< that go to it
   std::uint32_t current_ = 0;
   std::uint32_t last_ = 0;
   std::uint32_t program_ = 0;  ///< where the last program so far ended

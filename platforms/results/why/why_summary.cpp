@@ -174,7 +174,9 @@ class Names {
   /// with its share.
   [[nodiscard]] ordered_json carried(Causes::Place place, const NamedLink& link) const {
     std::vector<Carried::Flow> flows = causes_.carried(place);
-    std::stable_sort(flows.begin(), flows.end(), [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
+    std::sort(flows.begin(), flows.end(), [](const auto& a, const auto& b) {
+      return std::tuple(b.bytes, a.from, a.to) < std::tuple(a.bytes, b.from, b.to);
+    });
     const std::string end = link.network == "fabric" ? "nic" : "port";
     const auto of = [&link](std::uint32_t which) { return static_cast<std::size_t>(link.first_place) + which; };
     const auto name_of_end = [&](std::uint32_t which) {

@@ -28,6 +28,22 @@ void expect_path(const std::vector<Causes::Step>& path, const std::vector<Causes
   }
 }
 
+Why why_of(const Causes::Step& step) {
+  return {step.context, step.kind, step.place};
+}
+
+/// What a path's times from `since` on went to.
+CauseSums sums_of(const std::vector<Causes::Step>& path, std::int64_t since) {
+  CauseSums sums;
+  std::int64_t until = 0;
+  for (const Causes::Step& step : path) {
+    EXPECT_GT(step.until, until);
+    if (step.until > since) sums[why_of(step)] += Time(step.until - std::max(until, since));
+    until = step.until;
+  }
+  return sums;
+}
+
 TEST(Causes, GoBackFromTheLastEventByWhatPostedIt) {
   Causes causes;
   causes.begin_run({"a", "b"});
@@ -186,6 +202,7 @@ TEST(Causes, AreThoseOfATreeThatIsKeptWhole) {
   std::size_t last = kNone;
   std::size_t most = 0;
   int collections = 0;
+  int waits = 0;
   while (!queue.empty()) {
     if (causes.is_full()) {
       causes.collect([&queue](const auto& visit) {
@@ -203,32 +220,35 @@ TEST(Causes, AreThoseOfATreeThatIsKeptWhole) {
       const std::size_t children = queue.size() < 50 ? 2 : random() % 3;
       for (std::size_t i = 0; i < children; ++i) post(event.when, event.number);
     }
+    // What a wait that ends here went to is what the path to here has of that time, whoever has asked before.
+    const std::int64_t since = std::max<std::int64_t>(0, event.when - (1 << random() % 16));
+    const bool ends_wait = !is_for_nothing && random() % 50 == 0;
+    CauseSums back;
+    if (ends_wait) causes.add_since(Time(since), back);
     causes.end(is_for_nothing);
+    if (ends_wait) {
+      EXPECT_EQ(back, sums_of(causes.path(kNever), since));
+      ++waits;
+    }
     if (!is_for_nothing) last = event.number;
     most = std::max(most, causes.live());
   }
   std::vector<std::size_t> chain;
   for (std::size_t at = last; at != kNone; at = known[at].parent) chain.push_back(at);
-  const auto why = [](const Causes::Step& step) { return Why{step.context, step.kind, step.place}; };
   CauseSums expected;
   std::int64_t at = 0;
   for (auto link = chain.rbegin(); link != chain.rend(); ++link) {
     for (const Causes::Step& step : {known[*link].mark, known[*link].rest}) {
       if (step.until <= at) continue;
-      expected[why(step)] += Time(step.until - at);
+      expected[why_of(step)] += Time(step.until - at);
       at = step.until;
     }
   }
   // Pieces of a kernel may be gathered by kind: their order among each other is not kept.
-  CauseSums sums;
-  std::int64_t until = 0;
-  for (const Causes::Step& step : causes.path(kNever)) {
-    EXPECT_GT(step.until, until);
-    sums[why(step)] += Time(step.until - until);
-    until = step.until;
-  }
-  EXPECT_EQ(until, at);
-  EXPECT_EQ(sums, expected);
+  const std::vector<Causes::Step> path = causes.path(kNever);
+  EXPECT_EQ(path.back().until, at);
+  EXPECT_EQ(sums_of(path, 0), expected);
+  EXPECT_GT(waits, 1000);
   EXPECT_GT(chain.size(), 1000U);
   EXPECT_GT(collections, 4);
   // What is remembered of events that are past is a path, not a tree.
