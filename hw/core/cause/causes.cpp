@@ -56,7 +56,7 @@ std::uint32_t Causes::kernel_context_of(const std::string& name, MemoryShare sha
 }
 
 std::uint32_t Causes::in_new_context(std::uint32_t tip) {
-  if (tip == current_) return tip_ = current_ = add(tip, nodes_[tip].until, nodes_[tip].what);
+  if (tip == current_) return tip_ = current_ = add(tip, now_, nodes_[tip].what, context_);
   for (std::uint32_t at = tip; at != current_; at = nodes_[at].parent) nodes_[at].context = context_;
   return tip;
 }
@@ -125,6 +125,7 @@ void Causes::move_together(std::uint32_t from) {
   }
   nodes_.cut_to(left);
   last_ = current_ = tip_ = moved(last_, from);
+  own_ = last_own_;
   program_ = moved(program_, from);
   trail_.clear();
   const bool all = from == trunk_;
@@ -174,6 +175,7 @@ void Causes::each_step(std::int64_t from, std::int64_t begin, const Past& piece,
 }
 
 void Causes::follow_back(std::int64_t from) {
+  put_own();
   std::size_t known = trail_.size();  // of it, what leads here
   further_.clear();
   for (std::uint32_t at = current_;; at = nodes_[at].parent) {
@@ -220,14 +222,19 @@ void Causes::add_since(Time since, CauseSums& sums) {
 std::vector<Causes::Step> Causes::path(Time until) const {
   std::vector<Step> steps;
   // Backwards, so that a step that goes on in the next is a part of it.
-  for (std::uint32_t at = program_end_ == until ? program_ : last_; nodes_[at].until > 0; at = nodes_[at].parent) {
-    each_step(0, nodes_[nodes_[at].parent].until, past(at), [&](std::int64_t begin, const Step& step) {
+  const auto add = [&](std::int64_t begins, const Past& piece) {
+    each_step(0, begins, piece, [&](std::int64_t begin, const Step& step) {
       if (begin >= until.count()) return;
       const bool goes_on = !steps.empty() && steps.back().kind == step.kind && steps.back().place == step.place &&
                            steps.back().context == step.context;
       if (!goes_on) steps.push_back(step);
       steps.back().until = std::min(steps.back().until, until.count());
     });
+  };
+  const bool by_program = program_end_ == until;
+  if (!by_program && last_own_.waits) add(nodes_[last_].until, {last_now_, last_, last_own_.what, last_own_.context});
+  for (std::uint32_t at = by_program ? program_ : last_; nodes_[at].until > 0; at = nodes_[at].parent) {
+    add(nodes_[nodes_[at].parent].until, past(at));
   }
   std::reverse(steps.begin(), steps.end());
   return steps;

@@ -71,7 +71,10 @@ class Causes {
 
   /// The time up to `until` of the next event that is posted goes to this; marks follow each other.
   void mark(CauseKind kind, Time until, Place place) {
-    if (!is_marked(until)) tip_ = add(tip_, until.count(), what(kind, place));
+    if (is_marked(until)) return;
+    put_own();
+    tip_ = add(tip_, until.count(), what(kind, place), context_);
+    tip_until_ = until.count();
   }
   /// A packet passes the link: it is in flight, and then comes byte by byte until then.
   void mark_crossing(Time until, Place link) { mark(kCrossing, until, link); }
@@ -84,8 +87,11 @@ class Causes {
     return tables_.carried.flows(link - kFirstLink);
   }
   /// Whether the time up to `until` is past or has been marked.
-  [[nodiscard]] bool is_marked(Time until) const { return until.count() <= nodes_[tip_].until; }
-  void forget_marks() { tip_ = current_; }
+  [[nodiscard]] bool is_marked(Time until) const { return until.count() <= tip_until_; }
+  void forget_marks() {
+    tip_ = current_;
+    tip_until_ = now_;
+  }
   /// What follows is about this.
   void set_context(std::uint32_t context) { context_ = context; }
   /// Somebody gives back room that such work has taken: what whoever waits for room waits for.
@@ -96,6 +102,7 @@ class Causes {
   /// finds a lost acknowledgement, say, is after the end of what the run is for.
   void end_program(Time at) {
     if (at < program_end_) return;
+    put_own();
     program_end_ = at;
     program_ = current_;
   }
@@ -125,7 +132,9 @@ class Causes {
 
   /// An event is posted for `when`: the last piece of its chain that is known, which waits for it.
   std::uint32_t posted(std::int64_t when) {
+    put_own();
     std::uint32_t tip = std::exchange(tip_, current_);
+    tip_until_ = now_;
     for (; nodes_[tip].until > when; tip = nodes_[tip].parent) {  // marks may go on beyond the event
       if (nodes_[nodes_[tip].parent].until >= when) continue;
       nodes_[tip].until = when;
@@ -140,19 +149,24 @@ class Causes {
   /// An event is about to be handled that was posted behind `tip`. `explain` says what time went to that nobody marked.
   template <typename Explain>
   void begin(std::uint32_t tip, std::int64_t now, Place target, const Explain& explain) {
-    current_ = tip;
+    current_ = tip_ = tip;
+    now_ = tip_until_ = now;
     context_ = nodes_[tip].context;
-    if (nodes_[tip].until < now) current_ = add(tip, now, what(explain(), target));
-    tip_ = current_;
+    own_.waits = nodes_[tip].until < now;
+    if (own_.waits) own_ = {what(explain(), target), context_, true};
   }
   /// It has been handled. One that was for nothing does not end the path.
   void end(bool disregarded) {
     if (disregarded) {
       current_ = last_;
+      own_ = last_own_;
+      now_ = last_now_;
     } else {
       last_ = current_;
+      last_own_ = own_;
+      last_now_ = now_;
     }
-    tip_ = current_;
+    forget_marks();
   }
 
   // For what a run leaves:
@@ -187,6 +201,14 @@ class Causes {
   };
   static_assert(sizeof(Node) == 20);
 
+  /// What the time before an event went to that nobody marked. Most events are the end of their chain: a piece of the
+  /// tree is made of it once something follows.
+  struct Own {
+    std::uint32_t what = 0;
+    std::uint32_t context = 0;
+    bool waits = false;  ///< it is in no piece yet
+  };
+
   struct KernelName {
     const char* name;
     MemoryShare share;
@@ -214,11 +236,17 @@ class Causes {
   /// Lets the trail lead to the event being handled from a piece that ends at `from` or before.
   void follow_back(std::int64_t from);
   /// A piece that follows `parent`.
-  std::uint32_t add(std::uint32_t parent, std::int64_t until, std::uint32_t what) {
+  std::uint32_t add(std::uint32_t parent, std::int64_t until, std::uint32_t what, std::uint32_t context) {
     const std::uint32_t index = nodes_.append();
-    nodes_[index] = {until, parent, what, context_, 0};
+    nodes_[index] = {until, parent, what, context, 0};
     __builtin_prefetch(&nodes_[index] + kSoon, 1);
     return index;
+  }
+  /// Something follows from the event being handled: its own piece is put into the tree.
+  void put_own() {
+    if (!own_.waits) return;
+    tip_ = current_ = add(current_, now_, own_.what, own_.context);
+    own_.waits = false;
   }
   /// The marks up to `tip`, or else all that follows, are about what the context is now.
   std::uint32_t in_new_context(std::uint32_t tip);
@@ -254,12 +282,18 @@ class Causes {
   /// them in common, and memory has those of a chain where they are wanted next.
   std::vector<Past> trail_;
   std::vector<Past> further_;  ///< that go to it
+  /// The latest piece in the tree of the event being handled, and the time of that, up to which `own_` goes.
   std::uint32_t current_ = 0;
-  std::uint32_t last_ = 0;
+  std::int64_t now_ = 0;
+  Own own_;
+  std::uint32_t last_ = 0;  ///< the same of the last event that was not disregarded
+  std::int64_t last_now_ = 0;
+  Own last_own_;
   std::uint32_t program_ = 0;  ///< where the last program so far ended
   Time program_end_;
   std::uint32_t context_ = 0;
   std::uint32_t tip_ = 0;  ///< the latest mark, or the current piece
+  std::int64_t tip_until_ = 0;
   Why holder_;
   CauseTables tables_;
   std::vector<std::string> targets_;
