@@ -44,7 +44,7 @@ Fetched Nic::cut_datagram(Time now, std::uint32_t number, Packet& packet) {
   }
   const Time ready = fetch(now, packet, request.local_address);
   if (packet.destination >= Packet::kFirstGroup) {
-    serve_group(now, bytes);
+    group_engine_.serve(now, bytes);
     if (dispatcher_.causes() != nullptr) [[unlikely]]
       explained_->waits_for_group();
   }
@@ -56,7 +56,7 @@ Fetched Nic::cut_datagram(Time now, std::uint32_t number, Packet& packet) {
   --pair.ready_jobs;
   free_place(now, number, false);
   const bool grouped = packet.destination >= Packet::kFirstGroup;
-  return {&packet, grouped ? not_before(group_free_, ready) : ready, packet.wire_bytes, number};
+  return {&packet, grouped ? not_before(group_engine_.free(), ready) : ready, packet.wire_bytes, number};
 }
 
 void Nic::receive_datagram(Time now, Packet& packet) {

@@ -23,7 +23,7 @@ class alignas(64) Nic::Explained {
   /// A read that was asked for then is here at `ready`. Memory has its first packet's worth at `memory`.
   void read(Time asked, Time ready, Time memory, std::uint32_t bytes);
   /// It waits for its turn in the engine to groups, too.
-  void waits_for_group() { latest_.group = nic_.group_free_; }
+  void waits_for_group() { latest_.group = nic_.group_engine_.free(); }
   /// It is read ahead.
   void read_ahead(const WayOut& way);
   /// Memory of phases has answered the one at `place`.

@@ -58,7 +58,7 @@ Fetched Nic::cut_group_packet(Time now, std::uint32_t number, Packet& packet) {
     packet.opcode = Opcode::kWrite;
   }
   const Time ready = fetch(now, packet, request.local_address + job.cut);
-  serve_group(now, carried);
+  group_engine_.serve(now, carried);
   if (dispatcher_.causes() != nullptr) [[unlikely]]
     explained_->waits_for_group();
   job.cut += bytes;
@@ -80,7 +80,7 @@ Fetched Nic::cut_group_packet(Time now, std::uint32_t number, Packet& packet) {
       free_place(now, number, false);
     }
   }
-  return {&packet, not_before(group_free_, ready), packet.wire_bytes, number};
+  return {&packet, not_before(group_engine_.free(), ready), packet.wire_bytes, number};
 }
 
 void Nic::receive_group(Time now, Packet& packet) {

@@ -69,7 +69,7 @@ Nic::Nic(sc_core::sc_module_name name, const Config& config, const fabric::Fabri
       transmitter_(dispatcher, network.link, *this, kCredit, stall, this->name()),
       register_file_(dispatcher),
       near_file_(dispatcher),
-      group_time_(config.group_rate),
+      group_engine_(config.group_rate),
       random_(stall.seed, std::string(this->name()) + " retries") {
   if (config_.read_ahead == Bytes()) config_.read_ahead = Config::kLeastReadAhead;
   most_ahead_ = transfer_time(config_.read_ahead, transmitter_.rate()) / 2;

@@ -20,6 +20,7 @@
 #include "hw/core/stall.h"
 #include "hw/fabric/topology/topology.h"
 #include "hw/nic/any_nic.h"
+#include "hw/nic/group_engine.h"
 #include "hw/nic/host_link.h"
 #include "hw/nic/memory_regions.h"
 #include "hw/nic/nic_config.h"
@@ -195,6 +196,9 @@ class Nic final : public AnyNic, public EventTarget {
   [[nodiscard]] const Config& config() const override { return config_; }
   [[nodiscard]] std::uint32_t end() const override { return end_; }
   [[nodiscard]] const Counters& counters() const override { return counters_; }
+  /// Payload that its engine to groups has passed, and that it has sent to itself.
+  [[nodiscard]] std::int64_t group_bytes() const { return group_engine_.bytes(); }
+  [[nodiscard]] std::int64_t loop_bytes() const { return loop_bytes_; }
   [[nodiscard]] std::vector<std::pair<std::string, std::int64_t>> own_counts() const override;
   /// At which a queue pair sends at the most, by now.
   [[nodiscard]] Rate rate(std::uint32_t queue_pair) const;
@@ -424,10 +428,6 @@ class Nic final : public AnyNic, public EventTarget {
     return group.window == 0 || pair.next_psn - group.results < group.window;
   }
   Fetched cut_group_packet(Time now, std::uint32_t number, Packet& packet);
-  void serve_group(Time now, std::uint32_t bytes) {
-    if (now > group_free_) group_rest_ = 0;
-    group_free_ = std::max(group_free_, now) + group_time_.next(bytes, group_rest_);
-  }
   void receive_group(Time now, Packet& packet);
   Time take_result(Time now, const Packet& packet, std::uint32_t number);
   Time take_multicast(Time now, Packet& packet, std::uint32_t group);
@@ -477,7 +477,7 @@ class Nic final : public AnyNic, public EventTarget {
   tlm::tlm_fw_transport_if<>* near_target_ = nullptr;
   std::unique_ptr<Explained> explained_;  ///< null where no critical path is kept
   std::unique_ptr<Phased> phased_;        ///< null where memory says at once when it will be done
-  ByteTime group_time_;
+  GroupEngine group_engine_;
   Random random_;  ///< of retries
   const CongestionScheme* scheme_ = nullptr;
   std::unique_ptr<Uet> uet_;  ///< null with another transport
@@ -486,9 +486,8 @@ class Nic final : public AnyNic, public EventTarget {
   WayOut loop_;
   std::vector<std::vector<std::uint32_t>> attached_;  ///< by group: queue pairs of datagrams
   std::vector<Neighbour> neighbours_;
-  Time taken_until_;               ///< work requests, from their doorbells
-  Time group_free_;                ///< by when groups have been served at their rate
-  ByteTime::Rest group_rest_ = 0;  ///< of that
+  Time taken_until_;  ///< work requests, from their doorbells
+  std::int64_t loop_bytes_ = 0;
   Probe* probe_ = nullptr;
   int track_ = 0;
   Time drawn_from_;

@@ -14,7 +14,9 @@ namespace weft::nic {
 void Nic::release(Packet& packet, Time delay) {
   if ((packet.flags & Packet::kLoopback) != 0) [[unlikely]] {
     // What came from here is not counted.
-    if (packet.opcode != Opcode::kReadRequest) counters_.bytes_received -= packet.payload_bytes;
+    if (packet.opcode == Opcode::kReadRequest) return;
+    counters_.bytes_received -= packet.payload_bytes;
+    loop_bytes_ += packet.payload_bytes;
     return;
   }
   sc_core::sc_time annotated = to_delay(delay);

@@ -239,6 +239,13 @@ int explain(const WhyOptions& options) {
     throw UsageError("OUT: " + options.results + " has no why.json, which weft run --why writes");
   }
   const ordered_json& values = run.values();
+  if (const std::string early = run.ended_early(); !early.empty()) {
+    if (options.json) {
+      print_warnings({early});
+    } else {
+      print(wrapped(early, 0) + "\n\n");
+    }
+  }
   if (!options.what_if.empty()) {
     const ordered_json rows = what_if(options, run);
     if (options.json) {

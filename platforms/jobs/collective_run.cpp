@@ -12,6 +12,7 @@
 #include "platforms/results/format.h"
 #include "sw/collectives/compressed/collectives.h"
 #include "sw/collectives/reference.h"
+#include "sw/firmware/program_fields.h"
 
 namespace weft::platforms {
 
@@ -21,6 +22,11 @@ using firmware::Task;
 namespace {
 
 constexpr int kRoot = 0;
+
+/// Threads are named after what they run.
+const firmware::ProgramFields kFieldsOfCollectives({"all_reduce", "all_gather", "reduce_scatter", "all_to_all",
+                                                    "broadcast"},
+                                                   {"collectives.entry"});
 
 /// One of the collectives that run at a time, with buffers of its own.
 struct Concurrent {

@@ -33,6 +33,14 @@ double RunResults::time_us() const {
   throw InputError((fs::path(name) / "summary.json").string(), "simulated_us", "a number", "none");
 }
 
+std::string RunResults::ended_early() const {
+  const auto partial = summary.find("partial");
+  if (partial == summary.end() || !partial->is_object() || partial->empty()) return "";
+  const auto by = partial->find("ended_by");
+  const std::string signal = by != partial->end() && by->is_string() ? " by " + by->get<std::string>() : "";
+  return name + " was ended early" + signal + ": its time is that of what had run until then.";
+}
+
 const ordered_json& RunResults::values() const {
   static const ordered_json kNone = ordered_json::object();
   return config.is_object() && config.contains("values") ? config["values"] : kNone;

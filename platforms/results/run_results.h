@@ -17,6 +17,8 @@ struct RunResults {
   /// Simulated, in microseconds, without what a job prepared itself for; of an analytical network until its last end
   /// has finished. Throws InputError where the summary has none.
   [[nodiscard]] double time_us() const;
+  /// Of a run that a signal ended, by `partial` of its summary: a sentence that says so. Else empty.
+  [[nodiscard]] std::string ended_early() const;
   /// Every field's value and its source, as config.json has them; an empty object where it has none.
   [[nodiscard]] const nlohmann::ordered_json& values() const;
 };

@@ -161,9 +161,7 @@ ordered_json warnings_on(const RunResults& base, const RunResults& other) {
                     base.name, before, other.name, after));
   }
   for (const RunResults* run : {&base, &other}) {
-    const ordered_json& partial = member_of(run->summary, "partial");
-    if (!partial.is_object() || partial.empty()) continue;
-    warnings.push_back(run->name + " was ended early. Its time is that of what had run until then.");
+    if (const std::string text = run->ended_early(); !text.empty()) warnings.push_back(text);
   }
   return warnings;
 }

@@ -29,11 +29,6 @@ bool is_of_kernels(const Resource& resource) {
   return is("compute") || is("hbm") || is("cap") || is("cores") || is("launch");
 }
 
-bool is_latency(const Resource& resource) {
-  const std::string_view name = resource.name;
-  return name.ends_with("-latency") || name == "nic-work" || name == "port-work";
-}
-
 Factors::Factors(const std::vector<ResourceChange>& changes) {
   for (const ResourceChange& change : changes) {
     Most& its = of_[change.resource];

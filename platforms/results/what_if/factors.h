@@ -18,8 +18,6 @@ namespace weft::platforms {
 /// Whether it is what `name` is in the fabric, or the same within nodes.
 [[nodiscard]] bool is_called(const Resource& resource, std::string_view name);
 [[nodiscard]] bool is_interface(const Resource& resource);
-/// Whether it is of interfaces, but for their bytes: latencies of their hosts, and their own work.
-[[nodiscard]] bool is_latency(const Resource& resource);
 
 /// How many times as fast resources are with changes.
 class Factors {

@@ -90,7 +90,8 @@ double Speeds::hidden(const Resource& resource, const Factors& factors) const {
 bool Speeds::is_sure(const Portion& portion, const Factors& factors) const {
   if (portion.part == Portion::Part::kWait) return false;
   // A latency that is hidden while bytes pass stays so.
-  if (portion.part == Portion::Part::kWhole) return !is_of_hosts(*portion.resource) && !is_latency(*portion.resource);
+  if (portion.part == Portion::Part::kWhole)
+    return !is_of_hosts(*portion.resource) && portion.resource->is != Resource::Is::kLatency;
   const Pair* const pair = pair_of(portion);
   if (pair == nullptr) return true;
   // The first bytes of an interface are before any of its link.

@@ -23,7 +23,7 @@ constexpr double kHalf = 0.5;
 
 /// Whether it passes the same bytes at the same time as others do.
 bool passes(const Resource& resource) {
-  return &resource == &resource_called("copy") || is_interface(resource) || is_called(resource, "link");
+  return resource.is == Resource::Is::kStage;
 }
 
 /// Of an interface its link, of a link the interface: the same bytes pass both. Else nothing.
@@ -39,7 +39,8 @@ const Resource* partner_of(const Resource& resource) {
 /// for others while they run, launches of several streams are at the same time, and what interfaces need is reckoned.
 bool is_served_in_turn(const Resource& resource) {
   const auto is = [&resource](const char* name) { return &resource == &resource_called(name); };
-  return is("compute") || is("hbm") || is("copy") || is("link") || is("scale-up-link") || is("remote-memory");
+  return is("compute") || is("hbm") || is("copy") || is("link") || is("scale-up-link") || is("remote-memory") ||
+         is("nic-group") || is("port-group");
 }
 
 /// More uplinks are links.
@@ -82,17 +83,25 @@ WhatIf::WhatIf(const ordered_json& why)
 
 void WhatIf::set_latency_apart(Chain& chain) const {
   const Resource& memory = resource_called("hbm");
+  const Resource& interfaces = resource_called("memory-latency");
   const auto used = used_ps_.find(&memory);
-  const double latency = used == used_ps_.end() ? 0 : chain.of(memory) - used->second;
-  if (latency <= 0) return;
+  const double waits = chain.of(memory) + chain.of(interfaces);
+  const double latency = used == used_ps_.end() ? 0 : std::max(0.0, waits - used->second);
   double left = latency;
-  for (auto& [portion, ps] : chain.ps) {
-    if (portion.resource != &memory) continue;
-    const double its = std::min(ps, left);
-    ps -= its;
-    left -= its;
+  double of_rate = 0;
+  for (const Resource* const resource : {&interfaces, &memory}) {
+    for (auto& [portion, ps] : chain.ps) {
+      if (portion.resource != resource) continue;
+      const double its = std::min(ps, left);
+      left -= its;
+      of_rate += ps - its;
+      ps = 0;
+    }
   }
-  chain.ps[{&resource_called("other")}] += latency;
+  for (const auto& [place, ps] : chain.by_place[&interfaces]) chain.by_place[&memory][place] += ps;
+  chain.by_place.erase(&interfaces);
+  if (latency > 0) chain.ps[{&interfaces}] += latency;
+  if (of_rate > 0) chain.ps[{&memory}] += of_rate;
 }
 
 double WhatIf::scaled_loops(const Chain& chain, const Factors& factors, Reach reach) const {
@@ -119,7 +128,9 @@ double WhatIf::scaled(const Chain& chain, const Factors& factors, Reach reach) c
                                    : pieces.with(kernels, power_);
   const Resource& memory = resource_called("hbm");
   // Where interfaces wait for memory, a faster one empties what is behind them, too.
-  const double behind_memory = chain.of(memory) > 0 ? factors.of(memory) : 1;
+  const Resource& latency = resource_called("memory-latency");
+  const double behind_memory =
+      std::max(chain.of(memory) > 0 ? factors.of(memory) : 1, chain.of(latency) > 0 ? factors.of(latency) : 1);
   for (const auto& [portion, ps] : chain.ps) {
     const bool may_be_behind = portion.part == Portion::Part::kWait || is_interface(*portion.resource);
     const double at_most = std::max(speeds_.at_most(portion, factors), may_be_behind ? behind_memory : 0);

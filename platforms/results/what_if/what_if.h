@@ -70,6 +70,7 @@ class WhatIf {
   };
 
   /// An interface that waits longer for memory than the busiest was in use waits for its latency, which no rate sets.
+  /// What it waits besides is for its rate.
   void set_latency_apart(Chain& chain) const;
   /// A field of which the path says how much of its resource it sets changes that much of it.
   [[nodiscard]] std::vector<ResourceChange> of_their_parts(std::vector<ResourceChange> changes) const;

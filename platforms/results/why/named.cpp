@@ -12,6 +12,7 @@
 
 #include "platforms/results/format.h"
 #include "platforms/results/why/resources.h"
+#include "sw/firmware/program_fields.h"
 
 namespace weft::platforms {
 
@@ -48,33 +49,13 @@ std::string most_of_groups(const ordered_json& why) {
 }
 
 std::string fields_of_programs(const ordered_json& why, const FieldValues& values) {
-  // What threads are for (sw/), and the field that sets how long they let time pass: the first that is not 0.
-  struct Program {
-    const char* about;
-    std::vector<std::string> fields;
-  };
-  static const std::vector<Program> kPrograms = {
-      {"server of rank", {"workload.bandwidth"}},
-      {"worker", {"workload.bandwidth"}},
-      {"kfac rank launch", {"workload.launch"}},
-      {"kfac rank all-reduce", {"workload.negotiation", "collectives.entry"}},
-      {"kfac rank broadcast", {"workload.negotiation", "collectives.entry"}},
-      {"all_reduce", {"collectives.entry"}},
-      {"all_gather", {"collectives.entry"}},
-      {"reduce_scatter", {"collectives.entry"}},
-      {"all_to_all", {"collectives.entry"}},
-      {"broadcast", {"collectives.entry"}}};
   std::map<std::string, std::int64_t> sums;
   std::int64_t all = 0;
   for (const ordered_json& piece : why["pieces"]) {
     if (resource_of(piece).name != "software") continue;
     const auto ps = piece["ps"].get<std::int64_t>();
     all += ps;
-    const std::string_view about = word_of(piece, "about");
-    const auto program =
-        std::find_if(kPrograms.begin(), kPrograms.end(), [&about](const Program& each) { return about == each.about; });
-    if (program == kPrograms.end()) continue;
-    for (const std::string& field : program->fields) {
+    for (const std::string& field : firmware::ProgramFields::of(word_of(piece, "about"))) {
       if (values.text(field).find_first_of("123456789") == std::string::npos) continue;
       sums[field] += ps;
       break;

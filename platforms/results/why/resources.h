@@ -22,11 +22,18 @@ struct Resource {
     std::string_view place = {};  ///< before its number, of these; empty: all
   };
 
+  enum class Is {
+    kAlone,    ///< nothing that follows for it alone
+    kStage,    ///< bytes pass it on their way between ends, at the same time as other stages
+    kLatency,  ///< of interfaces, beside what their bytes take: it may be hidden while bytes pass
+  };
+
   std::string_view name;     ///< "hbm"
   std::string_view words;    ///< "waiting for HBM": what people call time that goes to it
-  std::string_view network;  ///< of pieces of this network alone: "fabric", "scale_up"; empty: of any
+  std::string_view network;  ///< of pieces of this network alone: "fabric", "scale_up"; empty: of any; "*": of either
   std::vector<std::string_view> kinds;
   std::vector<Setting> settings;
+  Is is = Is::kAlone;
   int shown = 1;                            ///< how many of the settings tables name
   std::vector<std::string_view> also = {};  ///< fields that tables name too where they are set
 };
@@ -35,7 +42,7 @@ struct Resource {
 [[nodiscard]] const std::vector<Resource>& resources();
 /// By its name. Throws std::out_of_range.
 [[nodiscard]] const Resource& resource_called(std::string_view name);
-/// Of a kind of why.json and the network of its place. Each has one.
+/// Of a kind of why.json and the network of its place. Each has one: that of the network, else of either, else of any.
 [[nodiscard]] const Resource& resource_of(std::string_view kind, std::string_view network);
 [[nodiscard]] const Resource& resource_of(const nlohmann::ordered_json& piece);
 

@@ -88,7 +88,7 @@ bool Settings::waits_for_latency() const {
   if (hbm == used.end()) return false;
   std::int64_t waits = 0;
   for (const ordered_json& piece : why_["pieces"]) {
-    if (piece["of"] == "thread" && piece["kind"] == "memory") waits += piece["ps"].get<std::int64_t>();
+    if (resource_of(piece).name == "memory-latency") waits += piece["ps"].get<std::int64_t>();
   }
   return waits / 2 > hbm->get<std::int64_t>();
 }
@@ -109,11 +109,7 @@ void Settings::each_of(const Alike& pieces, const Take& take) const {
 
 std::vector<SetBy> Settings::of(const Resource& resource) const {
   std::vector<SetBy> all;
-  if (resource.name == "hbm" && waits_for_latency()) {
-    if (values_.is_something("accelerator.hbm.latency"))
-      all.push_back({"accelerator.hbm.latency", "accelerator.hbm.latency", false, 1});
-    return all;
-  }
+  if (resource.name == "memory-latency" && !waits_for_latency()) return of_rate(resource);
   for (const Alike& pieces : pieces_) {
     if (pieces.resource != &resource) continue;
     each_of(pieces, [&all](SetBy its) {
@@ -127,6 +123,13 @@ std::vector<SetBy> Settings::of(const Resource& resource) const {
   }
   std::stable_sort(all.begin(), all.end(), [](const SetBy& a, const SetBy& b) { return a.ps > b.ps; });
   return all;
+}
+
+std::vector<SetBy> Settings::of_rate(const Resource& latency) const {
+  const std::string field = "accelerator.hbm.rate";
+  const auto is_its = [&latency](const Alike& pieces) { return pieces.resource == &latency; };
+  if (!values_.is_something(field) || std::none_of(pieces_.begin(), pieces_.end(), is_its)) return {};
+  return {{field, field, true, 1}};
 }
 
 SetBy Settings::first_of(const Alike& pieces) const {

@@ -58,6 +58,8 @@ class Settings {
   [[nodiscard]] std::string own_of_accelerator(const std::string& field, std::string_view place) const;
   [[nodiscard]] std::string own_of_link(const std::string& field, std::string_view network,
                                         std::string_view place) const;
+  /// Where interfaces wait for memory's rate.
+  [[nodiscard]] std::vector<SetBy> of_rate(const Resource& latency) const;
   /// Whether interfaces wait for memory far longer than the busiest was in use: for its latency.
   [[nodiscard]] bool waits_for_latency() const;
 

@@ -7,6 +7,7 @@
 
 #include "hw/memory/remote/remote_memory.h"
 #include "hw/nic/host_link.h"
+#include "hw/nic/nic.h"
 
 namespace weft::platforms {
 namespace {
@@ -28,6 +29,19 @@ Time most_grown(const std::vector<Time>& before, const std::vector<Time>& now) {
   Time most;
   for (std::size_t i = 0; i < now.size(); ++i) most = std::max(most, now[i] - (i < before.size() ? before[i] : Time()));
   return most;
+}
+
+/// None of one that is not Weft's own.
+AcceleratorUse::Interface use_of(const nic::AnyNic& any, const nic::NicConfig& config) {
+  const auto* const interface = dynamic_cast<const nic::Nic*>(&any);
+  if (interface == nullptr) return {};
+  return {ByteTime(config.group_rate)(interface->group_bytes()), interface->loop_bytes()};
+}
+/// The most of both since `before`.
+void grow(AcceleratorUse::Interface& most, const AcceleratorUse::Interface& before,
+          const AcceleratorUse::Interface& now) {
+  most.groups = std::max(most.groups, now.groups - before.groups);
+  most.looped = std::max(most.looped, now.looped - before.looped);
 }
 
 /// Of memories beyond the accelerators' own, and of what is between.
@@ -69,6 +83,9 @@ std::vector<AcceleratorUse> used_so_far(Machine& machine, Time now) {
     const int threads = std::max(1, processor.config().threads);
     for (int core = 0; core < processor.config().cores; ++core)
       used.back().firmware.push_back(Time(processor.busy(static_cast<std::size_t>(core)).count() / threads));
+    used.back().nic = use_of(machine.nic(i), machine.config().nic);
+    if (const nic::AnyNic* const port = machine.scale_up_port(i))
+      used.back().port = use_of(*port, machine.config().scale_up.port);
   }
   return used;
 }
@@ -109,6 +126,8 @@ ordered_json longest_used(Machine& machine, const UsedSpan& span, const MostUsed
     most.launches = std::max(most.launches, now.launches - before.launches);
     copying = std::max(copying, most_grown(before.copying, now.copying));
     firmware = std::max(firmware, most_grown(before.firmware, now.firmware));
+    grow(most.nic, before.nic, now.nic);
+    grow(most.port, before.port, now.port);
   }
   const Time whole = span.until - span.from;
   ordered_json json = {{"hbm", most.memory.count()},
@@ -119,13 +138,22 @@ ordered_json longest_used(Machine& machine, const UsedSpan& span, const MostUsed
       remote != nullptr && span.from == Time()) {
     json["remote-memory"] = std::min(busiest_of(*remote, machine.size()), whole).count();
   }
-  const auto add = [&](const MostUsedLinks& used, const char* link, const char* interface, const Stages& stages) {
+  // Of what use_of() alone has told before, nothing is known of interfaces.
+  const bool knows_interfaces = span.before.empty() || !span.before.front().firmware.empty();
+  if (!knows_interfaces) most.nic = most.port = {};
+  // Those that no group used need no line.
+  if (most.nic.groups > Time()) json["nic-group"] = std::min(most.nic.groups, whole).count();
+  if (most.port.groups > Time()) json["port-group"] = std::min(most.port.groups, whole).count();
+  const auto add = [&](const MostUsedLinks& used, const AcceleratorUse::Interface& most_of, const char* link,
+                       const char* interface, const Stages& stages) {
     json[link] = std::llround(used.busy * static_cast<double>(whole.count()));
-    json[interface] = std::llround(used.sent * static_cast<double>(whole.count()) * stages.link / stages.interface);
+    json[interface] = std::llround(used.sent * static_cast<double>(whole.count()) * stages.link / stages.interface +
+                                   static_cast<double>(most_of.looped) / stages.interface * 1e12);
   };
-  add(fabric, "link", "nic", stages_of(machine.config().fabric, machine.config().nic));
+  add(fabric, most.nic, "link", "nic", stages_of(machine.config().fabric, machine.config().nic));
   if (machine.node_count() == 0) return json;
-  add(scale_up, "scale-up-link", "port", stages_of(machine.config().scale_up.fabric, machine.config().scale_up.port));
+  add(scale_up, most.port, "scale-up-link", "port",
+      stages_of(machine.config().scale_up.fabric, machine.config().scale_up.port));
   return json;
 }
 

@@ -16,8 +16,14 @@ struct AcceleratorUse {
   Time launches;
   std::vector<Time> copying;   ///< each copy engine has copied
   std::vector<Time> firmware;  ///< each core has run threads
+  struct Interface {
+    Time groups;              ///< its engine to groups has passed bytes
+    std::int64_t looped = 0;  ///< bytes that it has sent to itself
+  };
+  Interface nic;
+  Interface port;  ///< within a node
 };
-/// All but what its firmware has.
+/// All but what its firmware and its interfaces have.
 [[nodiscard]] AcceleratorUse use_of(const MachineConfig& config, const accelerator::Accelerator::Counters& counters,
                                     const std::vector<memory::Memory::Traffic>& memory, Time busy);
 /// Of each.

@@ -339,6 +339,17 @@ ordered_json collectives(Machine& machine, Names& names, bool overlapping) {
   return list;
 }
 
+/// What an interface sends to itself takes its share of what the interface sustains. `sent_ps` is how long its link
+/// would send the rest.
+void leave_to_links(ordered_json& stages, const char* link, const char* interface, double sent_ps,
+                    const ordered_json& used_ps) {
+  const double rate = stages[interface];
+  const double of_links = sent_ps * stages[link].get<double>() / rate;
+  const double all = used_ps[interface];
+  constexpr double kRounded = 1;
+  if (all > of_links + kRounded) stages[interface] = rate * of_links / all;
+}
+
 /// Of several jobs, to whose end the path leads, and what of it is whose.
 ordered_json jobs_on_path(const Names& names, const std::map<std::string, std::int64_t>& by_job,
                           const Causes::Step& last) {
@@ -420,9 +431,15 @@ ordered_json why_summary(Machine& machine, const WhySpan& span, ordered_json hea
   why["computed"] = beside_median(names, accelerators, computed, places);
   why["hosts"] = {{"firmware", beside_median(names, hosts, since(times.ran, span.hosts.ran), places)},
                   {"software", beside_median(names, hosts, since(times.slept, span.hosts.slept), places)}};
-  why["used_ps"] = longest_used(machine, {span.from, span.until, span.used, used}, names.most_used("fabric"),
-                                names.most_used("scale_up"));
-  why["stages"] = stages(machine);
+  const MostUsedLinks fabric = names.most_used("fabric");
+  const MostUsedLinks scale_up = names.most_used("scale_up");
+  why["used_ps"] = longest_used(machine, {span.from, span.until, span.used, used}, fabric, scale_up);
+  ordered_json sustained = stages(machine);
+  const auto whole = static_cast<double>((span.until - span.from).count());
+  leave_to_links(sustained["fabric"], "link", "nic", fabric.sent * whole, why["used_ps"]);
+  if (sustained.contains("scale_up"))
+    leave_to_links(sustained["scale_up"], "scale-up-link", "port", scale_up.sent * whole, why["used_ps"]);
+  why["stages"] = std::move(sustained);
   why["power_cap"] = machine.config().accelerator.array.compute.power.cap > Power();
   why["lowest_voltage"] = machine.config().accelerator.array.compute.power.lowest_voltage;
   why["idle_share"] = idle_share(machine.config().accelerator.array.compute.power);

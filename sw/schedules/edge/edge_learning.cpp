@@ -8,6 +8,7 @@
 
 #include "hw/core/random.h"
 #include "sw/collectives/pattern.h"
+#include "sw/firmware/program_fields.h"
 #include "sw/schedules/kernel_work.h"
 
 namespace weft::schedules {
@@ -18,6 +19,9 @@ using firmware::Task;
 namespace {
 
 constexpr std::uint64_t kParameterBytes = 4;
+
+/// Both ends of a link let what it takes to send pass.
+const firmware::ProgramFields kFieldsOfLinks({"server of rank", "worker"}, {"workload.bandwidth"});
 
 /// So long after a time. Throws QuantityOverflow.
 Time after(Time from, double seconds) {

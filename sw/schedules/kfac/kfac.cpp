@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "hw/core/number_text.h"
+#include "sw/firmware/program_fields.h"
 #include "sw/models/named_model.h"
 #include "sw/schedules/kernel_work.h"
 #include "sw/schedules/kfac/kfac_member.h"
@@ -20,6 +21,10 @@ using firmware::Task;
 namespace {
 
 constexpr std::uint64_t kCount = 4;
+
+const firmware::ProgramFields kFieldsOfLaunches({"kfac rank launch"}, {"workload.launch"});
+const firmware::ProgramFields kFieldsOfCommunication({"kfac rank all-reduce", "kfac rank broadcast"},
+                                                     {"workload.negotiation", "collectives.entry"});
 
 KfacPart part_of(KfacTraffic traffic) {
   switch (traffic) {

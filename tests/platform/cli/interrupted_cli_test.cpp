@@ -79,6 +79,24 @@ TEST_F(InterruptedCli, ASignalKeepsStepsThatAreFinished) {
   }
 }
 
+/// What is told of a run afterwards says that it is not all of it.
+TEST_F(InterruptedCli, WhatIsToldOfAPartOfARunSaysSo) {
+  const pid_t run = start_long({"run", "llama3-8b-fsdp-64xh100", "--why", "--timeline-ranks", "0", "--out", "part"});
+  kill(run, SIGINT);
+  static_cast<void>(status_of(run));
+  const std::string early = "part was ended early by SIGINT: its time is that of what had run until then.";
+  for (const char* words : {"why part", "why part --all", "why part --advise", "why part --what-if link=x2"}) {
+    EXPECT_TRUE(weft(words).out.starts_with(early + "\n\n")) << words;
+  }
+  const Ran json_of = weft("why part --json");
+  EXPECT_EQ(json_of.err, "weft: warning: " + early + "\n");
+  EXPECT_TRUE(json::accept(json_of.out));
+  EXPECT_NE(weft("compare part part").out.find(early), std::string::npos);
+  // What is complete says nothing of it.
+  EXPECT_EQ(weft("run ../small.json --why --out whole").code, 0);
+  EXPECT_EQ(weft("why whole").out.find("ended early"), std::string::npos);
+}
+
 /// Rows are there as soon as they are done, and stay.
 TEST_F(InterruptedCli, ASignalKeepsRowsThatAreDone) {
   for (const bool is_json : {false, true}) {

@@ -395,6 +395,27 @@ TEST_F(WhyCli, NamesTheFieldThatProgramsFollow) {
   EXPECT_LT(software(" --set workload.bandwidth=40MHz"), with / 2);
 }
 
+/// What interfaces send to themselves, and what they serve groups with, is known of a run.
+TEST_F(WhyCli, BoundsHoldWhereInterfacesLoopAndServeGroups) {
+  struct Changed {
+    const char* run;
+    const char* used;
+    const char* change;
+  };
+  for (const Changed& each : {Changed{"bluefield-3-pair --op all_gather --bytes 4MiB,16MiB", "nic", "nic=x0.5"},
+                              Changed{"dgx-h100 --op all_reduce --bytes 64MiB", "port-group", "port-group=x2"},
+                              Changed{"dgx-h100 --op all_reduce --bytes 64MiB", "port-group", "port-group=x0.5"}}) {
+    EXPECT_EQ(weft("collective " + std::string(each.run) + " --why --out groups").code, 0);
+    const json why = json::parse(test::read_file(folder_ / "work/groups/why.json"));
+    EXPECT_GT(why["used_ps"][each.used].get<std::int64_t>(), 0) << each.run;
+    const json row = json::parse(weft("why groups --verify --json --what-if " + std::string(each.change)).out).front();
+    const double simulated = row["simulated_ps"];
+    EXPECT_GE(simulated, 0.995 * row["least_ps"].get<double>()) << row;
+    ASSERT_FALSE(row["most_ps"].is_null()) << row;
+    EXPECT_LE(simulated, 1.005 * row["most_ps"].get<double>()) << row;
+  }
+}
+
 TEST_F(WhyCli, RefusesByName) {
   Ran ran = weft("why nothing");
   EXPECT_EQ(ran.code, 2);

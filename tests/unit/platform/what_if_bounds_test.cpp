@@ -96,6 +96,19 @@ TEST(WhatIfBounds, APathThroughSeveralMayHaveMoreOfThem) {
   EXPECT_EQ(most(), 1'400'000'000);
 }
 
+/// Bytes of groups pass an engine and links at the same time: the links limit what a faster engine gains.
+TEST(WhatIfBounds, AnEngineToGroupsIsAStage) {
+  ordered_json why = path();
+  why["collectives"] = ordered_json::array();
+  why["pieces"] = {piece("ring", "group", "port3", "scale_up", 800'000'000),
+                   piece("product", "kernel", "accelerator3", "", 200'000'000)};
+  why["used_ps"] = {{"port-group", 800'000'000}, {"scale-up-link", 700'000'000}};
+  const auto told = [&why](const char* text) { return WhatIf(why).foretell(read_changes(text, values())); };
+  EXPECT_EQ(told("port-group=x2").ps(), 900'000'000);
+  EXPECT_EQ(told("port-group=x0.5").ps(), 1'800'000'000);
+  EXPECT_EQ(told("port-group=x0.5").most_ps, 1'800'000'000);  // all that it does is known
+}
+
 /// Of what is hidden nothing says what it is when it is many times as long.
 TEST(WhatIfBounds, IsLooseWhereLittleBecomesMuch) {
   ordered_json why = path();

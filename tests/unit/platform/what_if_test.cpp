@@ -203,17 +203,23 @@ TEST(WhatIf, ALatencyOfMemoryIsNoRate) {
   wait["of"] = "thread";
   why["pieces"].push_back(wait);
   why["until_ps"] = 1'100'000'000;
-  const auto told = [&] { return WhatIf(why).foretell(read_changes("hbm=x2", values())).path_ps; };
-  EXPECT_EQ(told(), 900'000'000);
+  const auto told = [&why](const char* text) { return WhatIf(why).foretell(read_changes(text, values())).path_ps; };
+  EXPECT_EQ(told("hbm=x2"), 900'000'000);
+  EXPECT_EQ(told("memory-latency=x2"), 1'100'000'000);
   why["used_ps"] = {{"hbm", 40'000'000}};
-  EXPECT_EQ(told(), 930'000'000);
+  EXPECT_EQ(told("hbm=x2"), 930'000'000);
+  EXPECT_EQ(told("memory-latency=x2"), 1'070'000'000);
   ordered_json set = values();
   set["accelerator.hbm.latency"]["value"] = "90ns";
-  EXPECT_EQ(settings_text(why, set, resource_called("hbm")), "");  // stacks say it
+  const auto sets = [&] { return settings_text(why, set, resource_called("memory-latency")); };
+  EXPECT_EQ(sets(), "");  // stacks say it
   set["accelerator.hbm.stacks.count"]["value"] = 0;
-  EXPECT_EQ(settings_text(why, set, resource_called("hbm")), "accelerator.hbm.latency 90ns");
+  EXPECT_EQ(sets(), "accelerator.hbm.latency 90ns");
+  const Foretold gone = WhatIf(why).foretell(read_changes("accelerator.hbm.latency=0", set));
+  EXPECT_EQ(gone.path_ps, 1'040'000'000);
   why["used_ps"]["hbm"] = 90'000'000;
-  EXPECT_EQ(settings_text(why, set, resource_called("hbm")), "accelerator.hbm.rate 26800Gbps");
+  EXPECT_EQ(sets(), "accelerator.hbm.rate 26800Gbps");
+  EXPECT_EQ(settings_text(why, set, resource_called("hbm")), "accelerator.hbm.rate 26800Gbps");  // of kernels
 }
 
 /// What this machine has no use for is no change of it.
@@ -264,7 +270,8 @@ TEST(WhatIf, RefusesByName) {
             "fabric.link.propagation: expected xN, 0 or a value like 10ns, got \"inf\"");
   EXPECT_EQ(message("accelerator.copy_overhead=inf"), "accelerator.copy_overhead: expected xN or 0, got \"inf\"");
   EXPECT_EQ(message("fabric.link.rate=2ms"), "fabric.link.rate: expected xN, inf or a value like 400Gbps, got \"2ms\"");
-  EXPECT_TRUE(message("turbo=x2").starts_with("expected one of compute, cap, hbm, launch, ")) << message("turbo=x2");
+  EXPECT_TRUE(message("turbo=x2").starts_with("expected one of compute, cap, hbm, memory-latency, "))
+      << message("turbo=x2");
 }
 
 /// A field is multiplied; a resource is so many times as fast.

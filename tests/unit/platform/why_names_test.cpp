@@ -11,6 +11,7 @@
 #include "platforms/results/why/path_parts.h"
 #include "platforms/results/why/why_sentences.h"
 #include "platforms/results/why/why_text.h"
+#include "sw/firmware/program_fields.h"
 #include "tests/support/why_path.h"
 
 namespace weft::platforms {
@@ -107,6 +108,17 @@ TEST(WhyNames, TimesOfProgramsHaveTheirFields) {
   why["pieces"][4] = piece("kfac rank all-reduce", "software", "firmware0", "", 110'000'000);
   EXPECT_EQ(fields_of_programs(why, values), "workload.bandwidth 10MHz, collectives.entry 11us");
   EXPECT_EQ(fields_of_programs(why, ordered_json::object()), "");
+}
+
+/// A program that is defined elsewhere says which field its time follows.
+TEST(WhyNames, AProgramOfAUsersOwnHasItsField) {
+  static const firmware::ProgramFields kOwn({"patient thread"}, {"workload.first", "workload.second"});
+  ordered_json why = path();
+  why["pieces"][2] = piece("patient thread", "software", "firmware0", "", 300'000'000);
+  const ordered_json values = {{"workload.first", {{"value", "0ps"}}}, {"workload.second", {{"value", "5us"}}}};
+  EXPECT_EQ(fields_of_programs(why, values), "workload.second 5us");
+  EXPECT_THROW(firmware::ProgramFields({"patient thread"}, {"workload.third"}), std::invalid_argument);
+  EXPECT_TRUE(firmware::ProgramFields::of("another thread").empty());
 }
 
 TEST(WhyNames, WhatIsWrittenAsNothingHasNoBar) {

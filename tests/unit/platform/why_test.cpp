@@ -24,6 +24,8 @@ using test::values;
 
 TEST(Resources, HaveEveryKindOnce) {
   EXPECT_EQ(resource_of("memory", "").name, "hbm");
+  EXPECT_EQ(resource_of("memory", "fabric").name, "memory-latency");
+  EXPECT_EQ(resource_of("memory", "scale_up").name, "memory-latency");
   EXPECT_EQ(resource_of("queue", "fabric").name, "link");
   EXPECT_EQ(resource_of("queue", "scale_up").name, "scale-up-link");
   EXPECT_EQ(resource_of("recovery", "fabric").name, "timeout");

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sw/firmware/program_fields.h"
+
+#include <functional>
+#include <map>
+#include <stdexcept>
+
+namespace weft::firmware {
+namespace {
+
+using FieldsByThread = std::map<std::string, std::vector<std::string>, std::less<>>;
+
+/// Made by the first that says so, whatever file that is in.
+FieldsByThread& all_fields() {
+  static FieldsByThread all;
+  return all;
+}
+
+}  // namespace
+
+ProgramFields::ProgramFields(std::initializer_list<std::string_view> threads, const std::vector<std::string>& fields) {
+  for (const std::string_view about : threads) {
+    const bool is_new = all_fields().emplace(about, fields).second;
+    if (!is_new) throw std::invalid_argument("fields of threads about " + std::string(about) + " are known already");
+  }
+}
+
+const std::vector<std::string>& ProgramFields::of(std::string_view about) {
+  static const std::vector<std::string> kNone;
+  const auto found = all_fields().find(about);
+  return found == all_fields().end() ? kNone : found->second;
+}
+
+}  // namespace weft::firmware
