@@ -179,7 +179,7 @@ void Causes::each_since(std::int64_t from, std::uint32_t last, const Visit& visi
 void Causes::add_since(Time since, CauseSums& sums) const {
   Why why;
   Time sum;
-  each_since(since.count(), current_, [&](std::int64_t begin, const Step& step) {
+  each_since(std::max(since, tables_.since).count(), current_, [&](std::int64_t begin, const Step& step) {
     const Why its{step.context, step.kind, step.place};
     if (its != why) {
       if (sum > Time()) sums[why] += sum;
