@@ -416,12 +416,10 @@ void GraphEngine::start_custom(End& end, Graph& graph, const Node& node, const G
   custom->parent = &graph;
   custom->parent_node = &node;
   custom->began = end.rank->processor->now();
-  if (group.watch != nullptr) [[unlikely]] {
-    const std::optional<Rooted> rooted = rooted_of(*node.comm_type());
-    custom->watched.emplace(group.watch.get(), group.member_of[number],
-                            rooted ? name_of(*rooted) : name_of(operation_of(*node.comm_type())),
-                            static_cast<std::uint64_t>(std::max<std::int64_t>(0, node.comm_size().value_or(0))));
-  }
+  const CollectiveType type = *node.comm_type();
+  const std::string_view what = rooted_of(type) ? name_of(*rooted_of(type)) : name_of(operation_of(type));
+  custom->watched.emplace(group.watch.get(), group.member_of[number], what,
+                          static_cast<std::uint64_t>(node.comm_size().value_or(0)));
   Graph& started = *custom;
   end.customs.emplace(&started, std::move(custom));
   advance(end, started);
