@@ -170,7 +170,7 @@ void Accelerator::advance(Time now, std::uint32_t index) {
     const Command& command = stream.queue.front();
     switch (command.operation) {
       case Operation::kKernel:
-        stream.at_array = stream.computes = true;
+        stream.at_array = true;
         array_queue_.push_back(index);
         start_kernels(now);
         return;
@@ -198,8 +198,6 @@ void Accelerator::advance(Time now, std::uint32_t index) {
           count_busy(now);
           if (counters_.waited.size() <= command.semaphore) counters_.waited.resize(command.semaphore + 1);
           counters_.waited[command.semaphore] += now - stream.blocked_since - (counters_.busy - stream.busy_before);
-          if (Causes* const causes = dispatcher_.causes(); causes != nullptr && stream.computes) [[unlikely]]
-            causes->add_since(stream.blocked_since, causes->tables().waits[Dispatcher::place_of(*this)]);
           stream.blocked_since = kNever;
         }
         if (probe_ != nullptr) draw_wait(stream, command);
@@ -273,6 +271,10 @@ void Accelerator::start_kernels(Time now) {
 void Accelerator::start_kernel(Time now, std::uint32_t stream, std::int64_t cores) {
   const Command& command = streams_[stream].queue.front();
   count_busy(now);
+  if (Causes* const causes = dispatcher_.causes(); causes != nullptr) [[unlikely]] {
+    const bool was_idle = free_cores_ == config_.compute.sms && idle_since_ < now;
+    if (was_idle) causes->add_since(idle_since_, causes->tables().waits[Dispatcher::place_of(*this)]);
+  }
   free_cores_ -= cores;
   auto slot = std::find_if(running_.begin(), running_.end(), [](const Running& kernel) { return !kernel.active; });
   if (slot == running_.end()) slot = running_.emplace(slot);
@@ -435,6 +437,7 @@ void Accelerator::next_slice(Time now, std::uint32_t slot) {
   const std::uint32_t stream = kernel.stream;
   kernel.active = false;
   free_cores_ += kernel.cores;
+  idle_since_ = now;
   streams_[stream].at_array = false;
   take_first(streams_[stream]);
   advance(now, stream);

@@ -166,6 +166,8 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
   }
   /// Kinds of the kernels that move something.
   [[nodiscard]] const KernelKinds& kinds() const { return kinds_; }
+  /// What uses it begins now: where the critical path is kept, what its array waits for counts from here on.
+  void expect_kernels(Time now) { idle_since_ = now; }
   void record(Probe& probe, const std::string& process);
   void end_recording() { probe_ = nullptr; }
 
@@ -195,7 +197,6 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
     std::uint64_t follows = 0;    ///< the arrow to its next kernel
     bool at_array = false;        ///< its first command is a kernel that runs or waits for the array
     bool at_engine = false;       ///< its first command is with a copy engine
-    bool computes = false;        ///< it has had kernels
     Time blocked_since = kNever;  ///< at a wait
     Time busy_before;             ///< what the array had been busy by then
   };
@@ -296,6 +297,7 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
   std::int64_t kept_cores_ = 0;  ///< by kernels of collectives
   std::deque<Command> asking_;   ///< for cores to keep
   Time counted_;                 ///< `busy` is up to date until here
+  Time idle_since_;              ///< the array has had no kernel, if it has none
   std::vector<std::uint64_t> semaphores_;
   std::vector<Engine> engines_;                             ///< copy engines, and behind them DMA engines
   std::deque<std::pair<std::uint64_t, Command>> arriving_;  ///< written, with a delay that is not over

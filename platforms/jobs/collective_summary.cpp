@@ -184,7 +184,7 @@ void CollectiveRows::run(const std::function<void(const CollectiveResult&, bool)
             since_ = link_baseline(*machine_);
             used_ = used_so_far(*machine_, now);
             hosts_ = hosts_so_far(*machine_);
-            if (Causes* causes = machine_->dispatcher().causes(); causes != nullptr) causes->tables().begin_again();
+            if (Causes* causes = machine_->dispatcher().causes(); causes != nullptr) causes->tables().begin_again(now);
           }
           if (ended) ended(result, measured);
         },

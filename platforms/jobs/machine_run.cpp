@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/jobs/machine_run.h"
 
+#include "hw/core/cause/causes.h"
 #include "platforms/jobs/collective_details.h"
 #include "platforms/jobs/job_kind.h"
 #include "platforms/machine/borrowed_remark.h"
@@ -32,7 +33,10 @@ Machine& MachineRun::build(bool runs) {
 }
 
 void MachineRun::start() {
-  job_->set_begins([this](Time at) { prepared_ = take_baseline(*machine_, at); });
+  job_->set_begins([this](Time at) {
+    prepared_ = take_baseline(*machine_, at);
+    if (Causes* const causes = machine_->dispatcher().causes(); causes != nullptr) causes->tables().begin_again(at);
+  });
   left_out_.emplace(*machine_);
   job_->set_left_out(*left_out_);
   running_.emplace();

@@ -217,6 +217,13 @@ Group& Communicator::begin(const Doer& doer, std::string_view what) {
   return begin(doer);
 }
 
+firmware::Processor::Part Communicator::part_of(int member, const Doer& doer, std::string_view what) {
+  firmware::Processor& processor = processor_of(member);
+  if (watch_ == nullptr) [[likely]]
+    return {processor, doer.whose};
+  return {processor, doer.whose, processor.context_of(fmt::format("{} {}: {}", name_, doer.algorithm->name, what))};
+}
+
 std::string Communicator::remark() const {
   std::string text = remark_;
   if (own_.group != nullptr && text.empty()) text = own_.group->remark();
@@ -261,7 +268,7 @@ Task Communicator::allgather(int member, std::uint64_t buffer, std::uint64_t byt
   Group& group = begin(doer, "all_gather");
   const Watch::Call call(watch_.get(), member, "all_gather", bytes);
   co_await enter(member);
-  const firmware::Processor::Part part(processor_of(member), doer.whose);
+  const firmware::Processor::Part part = part_of(member, doer, "all_gather");
   co_await group.allgather(member, buffer, even_blocks({0, bytes}, size(), granule), granule);
   part.end();
   call.end();
@@ -281,7 +288,7 @@ Task Communicator::reduce_scatter(int member, std::uint64_t input, std::uint64_t
   Group& group = begin(doer, "reduce_scatter");
   const Watch::Call call(watch_.get(), member, "reduce_scatter", bytes);
   co_await enter(member);
-  const firmware::Processor::Part part(processor_of(member), doer.whose);
+  const firmware::Processor::Part part = part_of(member, doer, "reduce_scatter");
   co_await group.reduce_scatter(member, input, output, even_blocks({0, bytes}, size(), size_of(type)), type);
   part.end();
   call.end();
@@ -311,7 +318,7 @@ Task Communicator::all_reduce_whole(int member, std::uint64_t buffer, std::uint6
   Group& group = begin(doer, "all_reduce");
   const Watch::Call call(watch_.get(), member, "all_reduce", bytes);
   co_await enter(member);
-  const firmware::Processor::Part part(processor_of(member), doer.whose);
+  const firmware::Processor::Part part = part_of(member, doer, "all_reduce");
   co_await group.all_reduce(member, buffer, bytes, type);
   part.end();
   call.end();
@@ -330,7 +337,7 @@ Task Communicator::all_to_all(int member, std::uint64_t input, std::uint64_t out
   Group& group = begin(doer, "all_to_all");
   const Watch::Call call(watch_.get(), member, "all_to_all", bytes);
   co_await enter(member);
-  const firmware::Processor::Part part(processor_of(member), doer.whose);
+  const firmware::Processor::Part part = part_of(member, doer, "all_to_all");
   co_await group.all_to_all(member, input, output, bytes);
   part.end();
   call.end();
@@ -342,7 +349,7 @@ Task Communicator::exchange(int member, std::uint64_t input, std::uint64_t outpu
   const std::uint64_t sent = std::accumulate(parts.to.begin(), parts.to.end(), std::uint64_t{0});
   const Watch::Call call(watch_.get(), member, "all_to_all", sent);
   co_await enter(member);
-  const firmware::Processor::Part part(processor_of(member), doer.whose);
+  const firmware::Processor::Part part = part_of(member, doer, "all_to_all");
   co_await group.exchange(member, input, output, place, std::move(parts));
   part.end();
   call.end();
@@ -354,7 +361,7 @@ Task Communicator::dispatch(int member, std::uint64_t input, std::uint64_t outpu
   const std::uint64_t sent = std::accumulate(tokens.members.begin(), tokens.members.end(), std::uint64_t{0});
   const Watch::Call call(watch_.get(), member, "dispatch", sent);
   co_await enter(member);
-  const firmware::Processor::Part part(processor_of(member), doer.whose);
+  const firmware::Processor::Part part = part_of(member, doer, "dispatch");
   co_await group.dispatch(member, input, output, std::move(tokens));
   part.end();
   call.end();
@@ -366,7 +373,7 @@ Task Communicator::combine(int member, std::uint64_t input, std::uint64_t output
   const std::uint64_t sent = std::accumulate(tokens.members.begin(), tokens.members.end(), std::uint64_t{0});
   const Watch::Call call(watch_.get(), member, "combine", sent);
   co_await enter(member);
-  const firmware::Processor::Part part(processor_of(member), doer.whose);
+  const firmware::Processor::Part part = part_of(member, doer, "combine");
   co_await group.combine(member, input, output, std::move(tokens), type);
   part.end();
   call.end();
@@ -394,7 +401,7 @@ Task Communicator::rooted(int member, Rooted what, int root, std::uint64_t buffe
   Group& group = begin(*doer, name_of(what));
   const Watch::Call call(watch_.get(), member, name_of(what), bytes);
   co_await enter(member);
-  const firmware::Processor::Part part(processor_of(member), doer->whose);
+  const firmware::Processor::Part part = part_of(member, *doer, name_of(what));
   co_await group.rooted(member, what, root, buffer, bytes, type);
   part.end();
   call.end();
@@ -405,7 +412,7 @@ Task Communicator::barrier(int member) {
   Group& group = begin(doer);
   const Watch::Call call(watch_.get(), member, "barrier", 0);
   co_await enter(member);
-  const firmware::Processor::Part part(processor_of(member), doer.whose);
+  const firmware::Processor::Part part = part_of(member, doer, "barrier");
   co_await group.barrier(member, token_[static_cast<std::size_t>(member)]);
   part.end();
   call.end();

@@ -157,6 +157,9 @@ class Communicator {
   /// A collective begins by its group: ranks keep that it did, and remark() says what ran by another algorithm.
   Group& begin(const Doer& doer);
   Group& begin(const Doer& doer, std::string_view what);
+  /// What a member's thread does from now on: a collective, which the critical path calls by the group's name and who
+  /// does it, as threads of its own that the algorithm may have.
+  [[nodiscard]] firmware::Processor::Part part_of(int member, const Doer& doer, std::string_view what);
   /// compressed(), of a collective that a member begins now.
   CompressedCollectives* begin_compressed(int member, dimensions::Operation what, Carries carries, std::uint64_t bytes);
 

@@ -70,4 +70,22 @@ class Watch {
   std::vector<Member> members_;
 };
 
+/// The same of messages that one rank sends another: how long receivers wait for them, how much of that before they are
+/// sent, and what for. A kind of message is an entry of its group, with one member, and the groups are no chains.
+class MessageWatch {
+ public:
+  MessageWatch(std::vector<firmware::Rank*> ranks, std::string group, Causes& causes);
+  /// As Watch::of().
+  static std::unique_ptr<MessageWatch> of(const std::vector<firmware::Rank*>& ranks, const std::string& group);
+
+  /// In the event in which the receiver goes on: with `bytes` that rank `sender` of the group has sent at `sent`, and
+  /// for which it has waited from `since` on. That is now if it had other things to do.
+  void received(int sender, std::string_view what, std::uint64_t bytes, Time sent, Time since);
+
+ private:
+  const std::vector<firmware::Rank*> ranks_;
+  std::string group_;
+  Causes& causes_;
+};
+
 }  // namespace weft::collectives

@@ -104,6 +104,16 @@ Thread& Processor::start(const std::string& name, int core, Task task, const std
   return thread;
 }
 
+std::uint32_t Processor::context_of(std::string_view name) const {
+  Causes* const causes = dispatcher_.causes();
+  return causes == nullptr ? 0 : causes->context(owned_by(owner_, topic(name)));
+}
+
+void Processor::turn_to(std::uint32_t context) {
+  current_->context = context;
+  dispatcher_.causes()->set_context(context);
+}
+
 void Processor::start_of_simulation() {
   started_ = true;
   for (Thread& thread : threads_) wake(thread, Time());

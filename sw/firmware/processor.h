@@ -221,17 +221,32 @@ class Processor final : public sc_core::sc_module, public EventTarget {
   /// Lets other threads use the core until `length` from now, for which Causes has `what`.
   Delay delay(Time length, CauseKind what = CauseKind::kSoftware) { return {*this, length, what}; }
 
-  /// Whose code the running thread runs until end(), for messages of exceptions. `whose` outlives it.
+  /// Whose code the running thread runs until end(), for messages of exceptions. `whose` outlives it. With a context it
+  /// is about that meanwhile.
   class Part {
    public:
-    Part(Processor& processor, std::string_view whose)
-        : thread_(processor.running()), before_(std::exchange(thread_.whose, whose)) {}
-    void end() const { thread_.whose = before_; }
+    Part(Processor& processor, std::string_view whose, std::uint32_t context = 0)
+        : processor_(processor),
+          thread_(processor.running()),
+          before_(std::exchange(thread_.whose, whose)),
+          context_(thread_.context) {
+      if (context != 0) [[unlikely]]
+        processor_.turn_to(context);
+    }
+    void end() const {
+      thread_.whose = before_;
+      if (thread_.context != context_) [[unlikely]]
+        processor_.turn_to(context_);
+    }
 
    private:
+    Processor& processor_;
     Thread& thread_;
     std::string_view before_;
+    std::uint32_t context_;
   };
+  /// What a thread of this name would be about, for Causes; 0 where no critical path is kept.
+  [[nodiscard]] std::uint32_t context_of(std::string_view name) const;
 
   // For awaitables:
   Thread& running() { return *current_; }
@@ -282,6 +297,8 @@ class Processor final : public sc_core::sc_module, public EventTarget {
   void prepare_more(std::uint32_t tag, std::uint64_t data) override;
 
  private:
+  /// The running thread is about this from now on.
+  void turn_to(std::uint32_t context);
   void start_of_simulation() override;
   Thread& start(const std::string& name, int core, Task task, const std::string& about = "");
   CoreState& core_of(const Thread& thread) { return cores_[static_cast<std::size_t>(thread.core)]; }

@@ -34,15 +34,17 @@ struct CauseTables {
     friend auto operator<=>(const Key&, const Key&) = default;
   };
 
-  std::map<std::uint32_t, CauseSums> waits;  ///< of streams of an accelerator's commands, by its place
+  std::map<std::uint32_t, CauseSums> waits;  ///< of an accelerator without kernels, by its place
   std::map<Key, Collective> collectives;
   /// Groups of which a member has been in several collectives at a time: their times are no chain.
   std::set<std::string> overlapping;
   CarriedByLinks carried;  ///< in the order of their places
+  Time since;              ///< what was before counts for nothing
 
   /// Forgets what was before: whoever is in a collective goes on filling its entry.
-  void begin_again() {
-    waits.clear();
+  void begin_again(Time now) {
+    since = now;
+    for (auto& [place, sums] : waits) sums = {};
     carried.begin_again();
     for (auto& [key, all] : collectives) {
       const int members = all.members;

@@ -197,6 +197,7 @@ void Causes::follow_back(std::int64_t from) {
 }
 
 void Causes::add_since(Time since, CauseSums& sums) {
+  const std::int64_t from = std::max(since, tables_.since).count();
   // What follows each other is added together, and some of them a little later, when memory has found their sums.
   std::array<CauseSums::Sum, kWalks> latest;
   std::size_t count = 0;
@@ -204,9 +205,9 @@ void Causes::add_since(Time since, CauseSums& sums) {
     for (std::size_t i = 0; i < count; ++i) sums[latest[i].first] += latest[i].second;
     count = 0;
   };
-  follow_back(since.count());
-  for (std::size_t i = trail_.size() - 1; trail_[i].until > since.count(); --i) {
-    each_step(since.count(), trail_[i - 1].until, trail_[i], [&](std::int64_t begin, const Step& step) {
+  follow_back(from);
+  for (std::size_t i = trail_.size() - 1; trail_[i].until > from; --i) {
+    each_step(from, trail_[i - 1].until, trail_[i], [&](std::int64_t begin, const Step& step) {
       const Why why{step.context, step.kind, step.place};
       if (count == 0 || latest[count - 1].first != why) {
         if (count == latest.size()) add_latest();

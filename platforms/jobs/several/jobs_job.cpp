@@ -320,6 +320,7 @@ class JobsJob final : public Job {
   static firmware::Task start_later(One& one, firmware::Processor& processor) {
     co_await processor.delay(one.config.start);
     one.began = processor.now();
+    for (int i = 0; i < one.share->size(); ++i) one.share->accelerator(i).expect_kernels(*one.began);
     one.job->start();
   }
   /// From its start, or what it takes for it, to the end of its last thread.

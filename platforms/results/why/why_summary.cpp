@@ -38,6 +38,12 @@ Value median(std::vector<Value>& values) {
   return *middle;
 }
 
+/// Where most do nothing, such as those of a machine of which a pipeline has some, what the others do.
+void leave_out_idle(std::vector<std::int64_t>& times) {
+  const auto busy = static_cast<std::size_t>(std::count_if(times.begin(), times.end(), [](auto ps) { return ps > 0; }));
+  if (busy > 0 && 2 * busy < times.size()) std::erase(times, 0);
+}
+
 /// Which of several jobs on a machine something is for; a job by its name, empty: none that is known.
 class Jobs {
  public:
@@ -272,9 +278,9 @@ Time total(const CauseSums& sums) {
 
 /// How long those on the path have done something, and the median of all: whether the path is on one because it is
 /// slower, or has more to do. `places` are all, `times` what each has spent, `at` those on the path. Of several jobs,
-/// each has a median of its own as well.
+/// each has a median of its own as well. `only_busy`: of those that do something, where most do nothing.
 ordered_json beside_median(const Names& names, const std::vector<Causes::Place>& places, const std::vector<Time>& times,
-                           const std::set<Causes::Place>& at) {
+                           const std::set<Causes::Place>& at, bool only_busy = false) {
   if (times.empty()) return ordered_json::object();
   std::vector<std::int64_t> all;
   std::map<std::string, std::vector<std::int64_t>> by_job;
@@ -287,9 +293,13 @@ ordered_json beside_median(const Names& names, const std::vector<Causes::Place>&
     on_path[names.place(places[i])] = all.back();
     job_of[names.place(places[i])] = names.jobs().at(i);
   }
+  if (only_busy) leave_out_idle(all);
   ordered_json json = {{"median_ps", median(all)}, {"of", all.size()}, {"on_path", on_path}};
   if (!names.jobs().are_several()) return json;
   json["job_of"] = job_of;
+  if (only_busy) {
+    for (auto& [job, its] : by_job) leave_out_idle(its);
+  }
   for (auto& [job, its] : by_job) json["jobs"][job] = {{"median_ps", median(its)}, {"of", its.size()}};
   return json;
 }
@@ -428,7 +438,7 @@ ordered_json why_summary(Machine& machine, const WhySpan& span, ordered_json hea
   const std::vector<AcceleratorUse> used = used_so_far(machine, machine.end());
   for (std::size_t i = 0; i < used.size(); ++i)
     computed.push_back(used[i].busy - (span.used.empty() ? Time() : span.used[i].busy));
-  why["computed"] = beside_median(names, accelerators, computed, places);
+  why["computed"] = beside_median(names, accelerators, computed, places, true);
   why["hosts"] = {{"firmware", beside_median(names, hosts, since(times.ran, span.hosts.ran), places)},
                   {"software", beside_median(names, hosts, since(times.slept, span.hosts.slept), places)}};
   const MostUsedLinks fabric = names.most_used("fabric");

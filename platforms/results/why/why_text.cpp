@@ -251,6 +251,7 @@ std::string mostly(const ordered_json& pieces, std::int64_t whole, std::size_t m
 std::string collectives_text(const ordered_json& why, std::size_t most, bool all) {
   std::vector<std::vector<std::string>> lines = {
       {"collectives, by member", "calls", "each", "rate", "waits for late ranks", "the rest is mostly"}};
+  if (all) lines.front().insert(lines.front().end() - 1, "late ranks are mostly at");
   std::vector<const ordered_json*> sorted;
   for (const char* const key : {"collectives", "overlapping"}) {
     for (const ordered_json& it : member_of(why, key)) sorted.push_back(&it);
@@ -270,12 +271,21 @@ std::string collectives_text(const ordered_json& why, std::size_t most, bool all
       waits += fmt::format(", {} of {} for rank {}", it["last"][0]["times"].get<std::int64_t>(),
                            calls / it["members"].get<std::int64_t>(), it["last"][0]["rank"].get<int>());
     }
-    lines.push_back({fmt::format("  {} {} of {}", it["group"].get<std::string>(), it["operation"].get<std::string>(),
-                                 short_bytes(it["bytes"].get<double>())),
-                     std::to_string(calls / it["members"].get<std::int64_t>()), short_time(Time(ps / calls)),
-                     rate_in_bytes(it["bytes"].get<double>() * static_cast<double>(calls) /
-                                   static_cast<double>(std::max<std::int64_t>(ps - late, 1)) * 1e12),
-                     waits, mostly(it["transfer"], std::max<std::int64_t>(ps - late, 1))});
+    std::string what = fmt::format("  {} {}", it["group"].get<std::string>(), it["operation"].get<std::string>());
+    std::string rate;
+    if (const auto bytes = it["bytes"].get<double>(); bytes > 0) {
+      what += " of " + short_bytes(bytes);
+      // Of messages nobody waits for those that are there already.
+      if (ps > late && it["members"] != 1)
+        rate = rate_in_bytes(bytes * static_cast<double>(calls) / static_cast<double>(ps - late) * 1e12);
+    }
+    lines.push_back({what, std::to_string(calls / it["members"].get<std::int64_t>()), short_time(Time(ps / calls)),
+                     rate, waits, mostly(it["transfer"], std::max<std::int64_t>(ps - late, 1))});
+    if (!all) continue;
+    std::int64_t lateness = 0;
+    for (const ordered_json& piece : member_of(it, "lateness")) lateness += piece["ps"].get<std::int64_t>();
+    lines.back().insert(lines.back().end() - 1,
+                        mostly(member_of(it, "lateness"), std::max<std::int64_t>(lateness, 1), 1));
   }
   return lines.size() == 1 ? "" : fitted(lines, 4, all);
 }

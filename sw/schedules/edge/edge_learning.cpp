@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -59,6 +60,7 @@ struct EdgeLearning::Link {
   std::uint64_t received = 0;  ///< what it gets back
   std::uint64_t local = 0;     ///< of the worker's block
   std::int64_t wrong = 0;
+  std::optional<collectives::Watch::Call> waits;  ///< for the blocks of others
   Probe* probe = nullptr;
   int track = 0;
 
@@ -85,6 +87,7 @@ EdgeLearning::EdgeLearning(std::vector<Rank*> ranks, const EdgeConfig& config, s
   }
   Rank& server = *ranks_.front();
   back_ = std::make_unique<firmware::Counter>(*server.processor, "blocks of a round");
+  watch_ = collectives::Watch::of({ranks_.begin() + 1, ranks_.end()}, "workers");
   const std::uint64_t all = kParameterBytes * static_cast<std::uint64_t>(config.parameters);
   const std::uint64_t sent = server.memory.allocate("parameters", all);
   const std::uint64_t received = server.memory.allocate("parameters that come back", all);
@@ -172,7 +175,6 @@ Task EdgeLearning::send(Link& link, bool down, int round) {
 }
 
 Task EdgeLearning::serve(Link& link) {
-  firmware::Processor& processor = *link.server->processor;
   for (int round = 0; round < config_.rounds; ++round) {
     const std::uint64_t of_rounds = static_cast<std::uint64_t>(round) * links_.size();
     co_await back_->reach(of_rounds);
@@ -181,9 +183,20 @@ Task EdgeLearning::serve(Link& link) {
       co_await link.at_server->next();
       link.compare(*link.server, link.received + bytes_before(link, round), block(link, false, round));
     }
-    if (back_->value() + 1 == of_rounds + links_.size()) ends_.push_back(processor.now() - started_);
-    back_->increment();
+    end_block(link, round);
   }
+}
+
+void EdgeLearning::end_block(Link& link, int round) {
+  if (watch_ != nullptr) [[unlikely]]
+    link.waits.emplace(watch_.get(), static_cast<int>(link.worker), "round", 0);
+  if (back_->value() + 1 == (static_cast<std::uint64_t>(round) + 1) * links_.size()) {
+    ends_.push_back(link.server->processor->now() - started_);
+    for (const auto& each : links_) {
+      if (each->waits) each->waits->end();
+    }
+  }
+  back_->increment();
 }
 
 Task EdgeLearning::work(Link& link) {

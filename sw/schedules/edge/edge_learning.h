@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "hw/core/probe.h"
+#include "sw/collectives/watch.h"
 #include "sw/firmware/rank.h"
 #include "sw/firmware/verbs.h"
 #include "sw/schedules/edge/edge_allocation.h"
@@ -50,6 +51,8 @@ class EdgeLearning {
   firmware::Task serve(Link& link);
   firmware::Task work(Link& link);
   firmware::Task send(Link& link, bool down, int round);
+  /// The block of a worker is back; the round ends with the last.
+  void end_block(Link& link, int round);
   [[nodiscard]] std::vector<std::byte> block(const Link& link, bool down, int round) const;
   [[nodiscard]] const EdgeShare& share(const Link& link, int round) const;
   /// Of the blocks of the workers before it, which its own follows in the server's memory.
@@ -60,7 +63,8 @@ class EdgeLearning {
   std::vector<std::vector<EdgeWorker>> workers_;  ///< by round
   std::vector<std::vector<EdgeShare>> shares_;
   std::vector<std::unique_ptr<Link>> links_;
-  std::unique_ptr<firmware::Counter> back_;  ///< blocks, of all rounds
+  std::unique_ptr<collectives::Watch> watch_;  ///< of rounds, where the critical path is kept
+  std::unique_ptr<firmware::Counter> back_;    ///< blocks, of all rounds
   std::vector<Time> ends_;
   Time started_;
 };

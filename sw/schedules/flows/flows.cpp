@@ -90,6 +90,7 @@ Flows::Flows(std::vector<Rank*> ranks, const FlowsConfig& config, std::int64_t s
     const auto data = collectives::pattern_bytes(0, static_cast<int>(i), bytes);
     ranks_[i]->store->write(source_[i], data.data(), data.size());
   }
+  watch_ = collectives::MessageWatch::of(ranks_, "flows");
   const bool reads = config.pattern == FlowPattern::kRead;
   for (const Flow& flow : flows_) {
     End& end = *ends_.emplace_back(std::make_unique<End>());
@@ -125,15 +126,18 @@ void Flows::start() {
 firmware::Task Flows::run(End& end) {
   firmware::Processor& processor = *end.rank->processor;
   const auto bytes = static_cast<std::uint64_t>(config_.bytes.count());
+  const bool reads = config_.pattern == FlowPattern::kRead;
   for (int i = 0; i < config_.messages; ++i) {
     const Time began = processor.now();
-    if (config_.pattern == FlowPattern::kRead) {
+    if (reads) {
       end.pair.read(end.to, end.from, bytes);
     } else {
       end.pair.write(end.from, end.to, bytes, /*notify=*/false, 0, /*signaled=*/true);
     }
     co_await end.completions->next();
     end.times.push_back(processor.now() - began);
+    if (watch_ != nullptr) [[unlikely]]
+      watch_->received(reads ? end.peer->index : end.rank->index, name_of(config_.pattern), bytes, began, began);
     ++done_;
     const Time next = began + config_.every;
     if (i + 1 < config_.messages && processor.now() < next) co_await processor.delay(next - processor.now());

@@ -8,6 +8,7 @@
 
 #include "hw/core/fields.h"
 #include "hw/core/quantity.h"
+#include "sw/collectives/watch.h"
 #include "sw/firmware/rank.h"
 #include "sw/firmware/task.h"
 
@@ -91,7 +92,8 @@ class Flows {
   FlowsConfig config_;
   std::vector<Flow> flows_;
   std::vector<std::unique_ptr<End>> ends_;
-  std::vector<std::uint64_t> source_;  ///< by rank, what it sends
+  std::unique_ptr<collectives::MessageWatch> watch_;  ///< where the critical path is kept
+  std::vector<std::uint64_t> source_;                 ///< by rank, what it sends
   Time started_;
   std::size_t done_ = 0;
 };

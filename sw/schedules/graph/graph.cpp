@@ -55,7 +55,8 @@ GraphEngine::GraphEngine(std::vector<Rank*> ranks, const GraphConfig& config,
   }
   if (traces_.order != nullptr) order_.emplace(traces_.order, config_.communications);
   for (const auto& end : ends_) messages_.push_back(end->messages.get());
-  for (const auto& end : ends_) end->messages->join(&messages_);
+  message_watch_ = collectives::MessageWatch::of(ranks_, "ranks");
+  for (const auto& end : ends_) end->messages->join(&messages_, message_watch_.get());
 }
 
 GraphEngine::~GraphEngine() = default;
@@ -115,7 +116,6 @@ void GraphEngine::start() {
   started_ = ends_.front()->rank->processor->now();
   for (const auto& end : ends_) {
     end->host.begin(started_);
-    end->idle_since = started_;
     end->rank->processor->spawn("graph", 0, run(*end));
   }
 }
@@ -228,7 +228,6 @@ void GraphEngine::done(End& end, Work work) {
   if (resource == kCompute && graph.parent == nullptr) {
     if (const auto host = chakra::host_times_of(node)) end.host.ended(node.id, host->waits, end.rank->processor->now());
   }
-  if (resource == kCompute && --end.kernels == 0) end.idle_since = end.rank->processor->now();
   if (resource == kCompute && ends_step_ && ends_step_(node.name)) end.step_ends.push_back(end.rank->processor->now());
   if (order_ && resource == kCommunication) {
     const BeginOrder::Item item = item_of(end, graph, node);
@@ -236,12 +235,6 @@ void GraphEngine::done(End& end, Work work) {
   }
   graph.window->complete(node.id);
   advance(end, graph);
-}
-
-void GraphEngine::count_kernel(End& end) {
-  if (end.kernels++ > 0) return;
-  if (Causes* const causes = end.rank->processor->dispatcher().causes(); causes != nullptr) [[unlikely]]
-    causes->add_since(end.idle_since, causes->tables().waits[end.rank->accelerator.place()]);
 }
 
 std::uint32_t GraphEngine::stream_of(End& end, const Node& node) {
@@ -256,6 +249,7 @@ void GraphEngine::finish(End& end, Graph& graph) {
     return;
   }
   const Work work{graph.parent, graph.parent_node, graph.began};
+  if (graph.watched) graph.watched->end();
   if (end.customs.erase(&graph) != 0) done(end, work);
 }
 

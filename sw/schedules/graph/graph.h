@@ -192,6 +192,7 @@ class GraphEngine {
     Graph* parent = nullptr;
     const chakra::Node* parent_node = nullptr;
     Time began;
+    std::optional<collectives::Watch::Call> watched;  ///< of an implementation, where the critical path is kept
     std::array<std::priority_queue<const chakra::Node*, std::vector<const chakra::Node*>, HigherId>, kResources> ready;
     std::array<int, kResources> busy{};
   };
@@ -230,8 +231,6 @@ class GraphEngine {
     HostClock host;           ///< where nodes say what it takes to launch them
     Time wakes_at;            ///< when the host has launched a communication that is ready
     bool holds_back = false;  ///< something, until other ranks go on
-    int kernels = 0;          ///< nodes of the accelerator that are under way
-    Time idle_since;          ///< without any
     Probe* probe = nullptr;
     std::array<int, kResources> tracks{};
     std::map<MessageName, std::uint64_t> drawn;  ///< messages, by name
@@ -308,8 +307,6 @@ class GraphEngine {
   bool is_launched(End& end, const Graph& graph, const chakra::Node& node);
   /// The kernels of a compute node, when the host has launched them.
   void submit(End& end, Graph& graph, const chakra::Node& node, const std::vector<accelerator::Command>& commands);
-  /// A kernel begins: where the critical path is kept, what an accelerator without any has waited for.
-  static void count_kernel(End& end);
   /// The command stream for kernels of the node's stream.
   static std::uint32_t stream_of(End& end, const chakra::Node& node);
   void issue_cpu(End& end, Graph& graph, const chakra::Node& node);
@@ -341,7 +338,8 @@ class GraphEngine {
   [[nodiscard]] int root_of(const End& end, const Graph& graph, const chakra::Node& node, const GroupOf& group) const;
   static void fill(End& end, const Call& call);
   [[nodiscard]] static std::int64_t wrong(const End& end, const Call& call);
-  void start_custom(End& end, Graph& graph, const chakra::Node& node, const std::filesystem::path& prefix);
+  void start_custom(End& end, Graph& graph, const chakra::Node& node, const GroupOf& group,
+                    const std::filesystem::path& prefix);
   [[nodiscard]] MessageName message_of(const End& end, const Graph& graph, const chakra::Node& node) const;
   void issue_message(End& end, Graph& graph, const chakra::Node& node);
   void issue_memory(End& end, Graph& graph, const chakra::Node& node);
@@ -370,7 +368,8 @@ class GraphEngine {
   firmware::MemoryMap remote_shared_{Bytes()};  ///< of the part of a remote memory that is for collectives
   std::map<std::string, GroupOf> groups_;
   std::vector<std::unique_ptr<End>> ends_;
-  std::vector<Messages*> messages_;  ///< by rank
+  std::vector<Messages*> messages_;                           ///< by rank
+  std::unique_ptr<collectives::MessageWatch> message_watch_;  ///< where the critical path is kept
   Time started_;
   std::optional<BeginOrder> order_;
   std::unique_ptr<GraphSteady> steady_;  ///< null where all is simulated

@@ -160,7 +160,6 @@ std::vector<chakra::KernelDemand> GraphEngine::kernels_of(const Graph& graph, co
 }
 
 void GraphEngine::issue_kernel(End& end, Graph& graph, const Node& node) {
-  count_kernel(end);
   const std::uint32_t stream = config_.kernels > 1 ? stream_of(end, node) : kComputeStream;
   const std::int64_t cores = node.cores().value_or(0);
   if (node.cores() && (cores < 1 || cores > compute_.sms)) {
@@ -255,7 +254,7 @@ void GraphEngine::issue_collective(End& end, Graph& graph, const Node& node, con
   if (!node.comm_type()) fail(*graph.window, node, "has no comm_type");
   GroupOf& group = next.group != nullptr ? *next.group : group_of(end, graph, node);
   ++end.collectives;
-  if (const std::filesystem::path* custom = custom_of(node)) return start_custom(end, graph, node, *custom);
+  if (const std::filesystem::path* custom = custom_of(node)) return start_custom(end, graph, node, group, *custom);
   Call call = next.group != nullptr ? next.call : call_of(end, graph, node, group);
   const std::optional<Rooted> rooted = call.rooted;
   const Operation operation = call.contents.operation;
@@ -403,7 +402,8 @@ std::string GraphEngine::held_by_others(const End& end) {
          std::to_string(begun->second.node) + ": dependencies that give all ranks one order help";
 }
 
-void GraphEngine::start_custom(End& end, Graph& graph, const Node& node, const std::filesystem::path& prefix) {
+void GraphEngine::start_custom(End& end, Graph& graph, const Node& node, const GroupOf& group,
+                               const std::filesystem::path& prefix) {
   auto custom = std::make_unique<Graph>();
   const auto number = static_cast<std::uint32_t>(end.rank->index);
   const dimensions::CustomPlace place = traces_.custom_place(number, traces_.key_of(number, node.pg_name()));
@@ -416,6 +416,10 @@ void GraphEngine::start_custom(End& end, Graph& graph, const Node& node, const s
   custom->parent = &graph;
   custom->parent_node = &node;
   custom->began = end.rank->processor->now();
+  const CollectiveType type = *node.comm_type();
+  const std::string_view what = rooted_of(type) ? name_of(*rooted_of(type)) : name_of(operation_of(type));
+  custom->watched.emplace(group.watch.get(), group.member_of[number], what,
+                          static_cast<std::uint64_t>(node.comm_size().value_or(0)));
   Graph& started = *custom;
   end.customs.emplace(&started, std::move(custom));
   advance(end, started);

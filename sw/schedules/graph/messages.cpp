@@ -131,7 +131,8 @@ void Messages::receive(const MessageName& name, Token token) {
   }
   slots_[slot].wanted = true;
   slots_[slot].token = token;
-  if (slots_[slot].arrived) events_.signal(finish(slots_[slot]));
+  slots_[slot].since = rank_.processor->now();
+  if (slots_[slot].arrived) events_.signal(finish_receive(slots_[slot]));
 }
 
 void Messages::send(const MessageName& name, Token token, collectives::Carries carries) {
@@ -142,7 +143,7 @@ void Messages::send(const MessageName& name, Token token, collectives::Carries c
   const std::uint32_t number = tags_.acquire(name);
   firmware::StockedPair& to = connection(name.to);
   Outgoing& outgoing = outgoing_[name];
-  outgoing.waiting.push_back({token, packs ? by : nullptr});
+  outgoing.waiting.push_back({token, packs ? by : nullptr, rank_.processor->now()});
   if (outgoing.permitted.empty()) {
     tags_.acquire(name);  // for as long as the request is on its way
     to.pair().send_immediate(Immediate{Kind::kRequest, number, 0}.pack());
@@ -162,6 +163,7 @@ void Messages::write(const MessageName& name, Outgoing& outgoing) {
     slots_[here].turn = outgoing.turn++;
     slots_[here].there = there;
     slots_[here].by = waiting.by;
+    slots_[here].sent = waiting.since;
     fill(slots_[here]);
     if (waiting.by == nullptr) {
       write(here);
@@ -180,6 +182,7 @@ void Messages::write(std::uint32_t slot) {
   std::uint64_t to = there.address;
   std::uint64_t bytes = here.name.bytes;
   there.by = here.by;
+  there.sent = here.sent;
   if (here.by != nullptr) {
     theirs.make_packed(there);
     from = here.packed;
@@ -258,8 +261,14 @@ std::optional<Messages::Token> Messages::arrive(Slot& slot) {
   compare(slot);
   ++received_;
   slot.arrived = true;
-  if (slot.wanted) return finish(slot);
+  if (slot.wanted) return finish_receive(slot);
   return std::nullopt;
+}
+
+Messages::Token Messages::finish_receive(Slot& slot) {
+  if (watch_ != nullptr && slot.name.instance == 0) [[unlikely]]
+    watch_->received(slot.name.from, "send", slot.name.bytes, slot.sent, slot.since);
+  return finish(slot);
 }
 
 Messages::Token Messages::finish(Slot& slot) {

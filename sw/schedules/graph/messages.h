@@ -12,6 +12,7 @@
 #include "hw/nic/work.h"
 #include "sw/collectives/communicator.h"
 #include "sw/collectives/compressed/sends.h"
+#include "sw/collectives/watch.h"
 #include "sw/firmware/rank.h"
 #include "sw/firmware/stocked_pair.h"
 
@@ -70,8 +71,12 @@ class Messages {
 
   Messages(firmware::Rank& rank, firmware::CompletionQueue& events, MessageTags& tags, collectives::SendScopes& scopes);
 
-  /// What messages go to and come from; before the first one.
-  void join(const std::vector<Messages*>* all) { all_ = all; }
+  /// What messages go to and come from, and who is told of those of the traces themselves (may be null); before the
+  /// first one.
+  void join(const std::vector<Messages*>* all, collectives::MessageWatch* watch) {
+    all_ = all;
+    watch_ = watch;
+  }
 
   /// From the rank's thread. Throw std::length_error for more messages at a time than can be told apart or than memory
   /// has room for.
@@ -109,10 +114,13 @@ class Messages {
     std::uint64_t packed = 0;                          ///< where it lies compressed
     std::uint64_t packed_room = 0;
     std::uint32_t there = 0;  ///< of a message to be sent, the receiver's slot
+    Time sent;                ///< when its send has been begun
+    Time since;               ///< and its receive
   };
   struct Waiting {
     Token token = 0;
     std::shared_ptr<collectives::CompressedSends> by;
+    Time since;  ///< when its send has been begun
   };
   /// Of a name that this rank sends with: what waits for permission, or permissions that wait for a send.
   struct Outgoing {
@@ -142,6 +150,8 @@ class Messages {
   void take_request(const MessageName& name);
   /// Lets go of a name; when nobody uses it, both sides forget it.
   void release(const MessageName& name);
+  /// A message is here that has been waited for.
+  Token finish_receive(Slot& slot);
   /// Lets go of a slot of which all is done.
   Token finish(Slot& slot);
   void fill(const Slot& slot);
@@ -152,6 +162,7 @@ class Messages {
   MessageTags& tags_;
   collectives::SendScopes& scopes_;
   const std::vector<Messages*>* all_ = nullptr;
+  collectives::MessageWatch* watch_ = nullptr;  ///< null where no critical path is kept
   std::map<int, firmware::StockedPair> connections_;
   std::vector<Slot> slots_;
   std::map<MessageName, Outgoing> outgoing_;

@@ -212,7 +212,7 @@ Task Kfac::run(Member& member) {
     profiled_at_ = std::max(profiled_at_, member.rank.processor->now());
     if (++profiled_ == members_.size() && after_profile_) after_profile_(profiled_at_);
   }
-  member.began = member.rank.processor->now();
+  member.began = profiles() ? member.rank.processor->now() : started_;
   if (profiles() && member.probe != nullptr) {
     member.probe->begin(member.tracks[3], "profile", Time());
     member.probe->end(member.tracks[3], member.began);

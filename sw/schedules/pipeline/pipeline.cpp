@@ -98,6 +98,7 @@ StagePipeline::StagePipeline(PipelineSite site, PipelineModel model, const Pipel
     stage.sent_backward.resize(microbatches);
   }
   trains_ = site_.ranks.front()->store != nullptr && config.type == PipelineType::kFp32 && can_train(model_);
+  watch_ = collectives::MessageWatch::of(site_.ranks, "stages");
   allocate();
   connect();
   if (site_.ranks.front()->store == nullptr) return;
@@ -180,7 +181,11 @@ void StagePipeline::issue(Stage& stage) {
   Pass pass;
   pass.issued = stage.rank->processor->now();
   pass.update = stage.next == stage.operations.size();
-  if (!pass.update) pass.operation = stage.operations[stage.next];
+  if (!pass.update) {
+    pass.operation = stage.operations[stage.next];
+    if (watch_ != nullptr) [[unlikely]]
+      watch(stage, pass.operation);
+  }
   const auto& commands = pass.update ? stage.update : pass.operation.forward ? stage.forward : stage.backward;
   for (const accelerator::Command& command : commands) stage.rank->accelerator.submit(command);
   stage.rank->accelerator.notify(kComputeStream, *stage.events, kEndedPass);
@@ -190,6 +195,17 @@ void StagePipeline::issue(Stage& stage) {
   if (!pass.update) return;
   stage.next = 0;
   ++stage.step;
+}
+
+void StagePipeline::watch(const Stage& stage, const PipelineOperation& next) const {
+  const auto s = static_cast<std::size_t>(stage.number);
+  const auto m = static_cast<std::size_t>(next.microbatch);
+  if (next.forward ? s == 0 : s + 1 == stages_.size()) return;
+  const std::size_t peer = next.forward ? s - 1 : s + 1;
+  const Time sent = next.forward ? stages_[peer]->sent_forward[m] : stages_[peer]->sent_backward[m];
+  const Time since = stage.passes.empty() ? std::max(stage.last, started_) : stage.rank->processor->now();
+  watch_->received(stages_[peer]->rank->index, next.forward ? "activations" : "gradients",
+                   plan_.hops[std::min(s, peer)].bytes, sent, since);
 }
 
 void StagePipeline::send(Stage& stage, bool forward, std::int64_t microbatch) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "hw/core/probe.h"
+#include "sw/collectives/watch.h"
 #include "sw/firmware/rank.h"
 #include "sw/firmware/verbs.h"
 #include "sw/schedules/pipeline/contents.h"
@@ -63,6 +64,8 @@ class StagePipeline {
   firmware::Task run(Stage& stage);
   [[nodiscard]] bool is_ready(const Stage& stage) const;
   void issue(Stage& stage);
+  /// Of a stage that has nothing under way and goes on with what a neighbour has sent.
+  void watch(const Stage& stage, const workloads::PipelineOperation& next) const;
   void ended(Stage& stage);
   void send(Stage& stage, bool forward, std::int64_t microbatch);
   static void draw(Stage& stage, const Pass& pass, Time to);
@@ -71,7 +74,8 @@ class StagePipeline {
   PipelineModel model_;
   PipelinePlan plan_;
   std::vector<std::unique_ptr<Stage>> stages_;
-  std::vector<StageBuffers> buffers_;  ///< by stage
+  std::vector<StageBuffers> buffers_;                 ///< by stage
+  std::unique_ptr<collectives::MessageWatch> watch_;  ///< where the critical path is kept
   std::unique_ptr<PipelineContents> contents_;
   bool trains_ = false;
   Time started_;

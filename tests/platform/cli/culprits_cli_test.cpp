@@ -77,6 +77,25 @@ class CulpritsCli : public test::CliTest {
     }
   }
 
+  /// Of the tables of collectives.
+  static json row(const json& why, const std::string& group, const std::string& operation) {
+    for (const char* const key : {"collectives", "overlapping"}) {
+      for (const json& it : why[key]) {
+        if (it["group"] == group && it["operation"] == operation) return it;
+      }
+    }
+    ADD_FAILURE() << group << " " << operation << ": no row";
+    return {};
+  }
+  /// Of what weft why prints, the one behind the length of the path.
+  std::string first_sentence() {
+    std::string text = weft("why out").out;
+    std::replace(text.begin(), text.end(), '\n', ' ');
+    const std::size_t length = text.find("The critical path is ");
+    const std::size_t at = std::min(text.find(" long. ", length), text.size() - 7) + 7;
+    return text.substr(at, text.find(". ", at) - at);
+  }
+
   json path(const std::string& arguments) {
     const Ran ran = weft(arguments);
     EXPECT_EQ(ran.code, 0) << ran.err;
@@ -292,6 +311,59 @@ TEST_F(CulpritsCli, ASlowEdge) {
   EXPECT_EQ(why["links"]["nic1 out"]["path"], "fabric.edges.1.link");
   const std::string text = weft("why out").out;
   EXPECT_NE(text.find("fabric.edges.1.link.rate 10Gbps (--set)"), std::string::npos) << text;
+}
+
+/// Stages of a pipeline, one of which has a slower clock than the others.
+TEST_F(CulpritsCli, ASlowStage) {
+  const json why = run(
+      R"(--set 'workload={"kind":"pipeline","model":"gpt2-xl","sequence":512,"batch":8,"microbatches":4,"cut":"units",)"
+      R"("placement":"index","type":"bf16","stages":4}' --set accelerators=32 )"
+      R"(--set 'others=[{"first":2,"count":1,"accelerator":{"part":"h100-sxm","compute":{"clock_cap":"345MHz"}}}]')");
+  EXPECT_EQ(worst(why, "place").first, "accelerator2");
+  EXPECT_TRUE(first_sentence().starts_with("accelerator2 computes ")) << first_sentence();
+  // It waits least, and whoever comes behind it waits for it.
+  std::map<std::string, std::int64_t> waits;
+  for (const json& wait : why["waits"]) waits[wait["place"]] = wait["ps"];
+  ASSERT_EQ(waits.size(), 4U);
+  for (const auto& [place, ps] : waits) EXPECT_GE(ps, waits["accelerator2"]) << place;
+  const json& behind = row(why, "stages", "activations");
+  EXPECT_EQ(behind["last"][0]["rank"], 2);
+  EXPECT_EQ(behind["calls"], 3 * 4 * 2);
+}
+
+TEST_F(CulpritsCli, ASlowRankOfARecommender) {
+  const json why = path(
+      "run dlrm-16xv100 --set accelerators=8 --set workload.tables=8 --set workload.width=16 --set "
+      "workload.batch=16384 "
+      "--set workload.lookups=1 --set 'workload.top=[2048,2048]' --set accelerator.speed_spread=0.1 "
+      "--set fabric.link.rate=400Gbps --timeline-ranks 0 --out out --why");
+  const auto [place, share] = worst(why, "place");
+  EXPECT_TRUE(place.starts_with("accelerator")) << place;
+  EXPECT_TRUE(first_sentence().starts_with(place + " computes ")) << first_sentence();
+  const json& vectors = row(why, "exchange of vectors", "all_to_all");
+  EXPECT_EQ("accelerator" + std::to_string(vectors["last"][0]["rank"].get<int>()), place);
+  EXPECT_EQ(vectors["lateness"][0]["place"], place);
+  EXPECT_EQ(why["waits"].size(), 8U);
+}
+
+/// Of two workers with equal blocks and bands, the one that computes longer: the other's block waits for as long as it
+/// computes longer, each round.
+TEST_F(CulpritsCli, ASlowWorker) {
+  const json why = path(
+      "run edge-12-workers --set accelerators=3 --set workload.parameters=100000 --set workload.allocation=equal "
+      "--set workload.shadowing=0 --set workload.compute_spread=100 --timeline-ranks 0 --out out --why");
+  const json& rounds = row(why, "workers", "round");
+  EXPECT_EQ(rounds["calls"], 2 * 10);
+  EXPECT_EQ(rounds["last"].size(), 1U);
+  EXPECT_EQ(rounds["last"][0]["times"], 10);
+  const std::string slow = "accelerator" + std::to_string(rounds["last"][0]["rank"].get<int>());
+  EXPECT_EQ(rounds["lateness"][0]["place"], slow);
+  // The server computes nothing, so that the median of the three is the other worker.
+  const auto longer = why["computed"]["on_path"][slow].get<double>() - why["computed"]["median_ps"].get<double>();
+  EXPECT_NEAR(rounds["ps"].get<double>(), longer, 10 * 1e6);
+  EXPECT_EQ(rounds["late_ps"], rounds["ps"]);
+  EXPECT_TRUE(first_sentence().starts_with(slow + " computes ")) << first_sentence();
+  EXPECT_EQ(why["waits"].size(), 2U);
 }
 
 TEST_F(CulpritsCli, CollectivesInEachOthersWay) {

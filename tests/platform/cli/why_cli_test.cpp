@@ -3,6 +3,7 @@
 // binary.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -314,6 +315,29 @@ TEST_F(WhyCli, TellsOfTheTrainingStepsOfEachKindOfWorkload) {
       EXPECT_EQ(by_step[step], end - begin) << step;
       begin = end;
     }
+  }
+}
+
+/// Where costs are measured first, that is no part of it, nor of the tables.
+TEST_F(WhyCli, IsAsLongAsTheStepsOfSecondOrderTraining) {
+  for (const std::string algorithm : {"spd", "d", "kaisa", "sgd"}) {
+    SCOPED_TRACE(algorithm);
+    json platform = json::parse(test::read_file(folder_ / "two.json"));
+    platform["workload"] = {{"kind", "kfac"}, {"network", "nano-conv"}, {"algorithm", algorithm}, {"steps", 2}};
+    write("second.json", platform.dump());
+    const json path = why("../second.json");
+    const json summary = json::parse(test::read_file(folder_ / "work" / "out" / "summary.json"));
+    EXPECT_EQ(summary["prepared"].is_null(), algorithm != "spd");
+    double steps = 0;
+    for (const json& us : summary["steps_us"]) steps += us.get<double>() * 1e6;
+    EXPECT_EQ(sum(path), std::llround(steps));
+    ASSERT_EQ(path["waits"].size(), 8U);
+    for (const json& wait : path["waits"]) EXPECT_LT(wait["ps"], sum(path)) << wait["place"];
+    ASSERT_FALSE(path["collectives"].empty());
+    std::int64_t all = 0;
+    for (const json& spent : path["collectives"]) all += spent["ps"].get<std::int64_t>() / 8;
+    // AllReduces and Broadcasts have a thread each.
+    EXPECT_LT(all, 2 * sum(path));
   }
 }
 

@@ -121,6 +121,48 @@ TEST_F(WhyGraphs, NameALateRank) {
   }
 }
 
+/// A message that a rank waits for, whose sender computes before it sends it.
+TEST_F(WhyGraphs, NameALateSender) {
+  const auto message = [](int id, bool sends, int peer, const std::vector<int>& behind) {
+    return json{{"id", id},
+                {"name", "message"},
+                {"type", sends ? "COMM_SEND_NODE" : "COMM_RECV_NODE"},
+                {"data_deps", behind},
+                {"attr",
+                 {{{"name", sends ? "comm_dst" : "comm_src"}, {"int32_val", peer}},
+                  {{"name", "comm_tag"}, {"int32_val", 1}},
+                  {{"name", "comm_size"}, {"int64_val", 4 << 20}}}}};
+  };
+  write_traces([&](int rank) {
+    json nodes = {node(3, "forward", rank == 2 ? 900 : 100, false, {})};
+    if (rank < 7) nodes.push_back(message(4, true, rank + 1, {3}));
+    if (rank > 0) nodes.push_back(message(5, false, rank - 1, {}));
+    if (rank > 0) nodes.push_back(node(6, "use", 50, false, {5}));
+    return nodes;
+  });
+  const json path = why("../eight.json --traces ../trace");
+  ASSERT_EQ(path["overlapping"].size(), 1U);
+  const json& sent = path["overlapping"][0];
+  EXPECT_EQ(sent["group"], "ranks");
+  EXPECT_EQ(sent["operation"], "send");
+  EXPECT_EQ(sent["calls"], 7);
+  EXPECT_EQ(sent["last"][0]["rank"], 2);
+  EXPECT_EQ(sent["last"][0]["times"], 1);
+  // All wait from the start, six of them for kernels of 100 us.
+  constexpr double kAll = (900 + 6 * 100) * 1e6;
+  EXPECT_NEAR(sent["last"][0]["ps"].get<double>(), 900e6, 0.02 * 900e6);
+  EXPECT_NEAR(sent["late_ps"].get<double>(), kAll, 0.02 * kAll);
+  EXPECT_EQ(sent["lateness"][0]["place"], "accelerator2");
+  // Bytes at 400 Gb/s take 84 us.
+  const double flown = (sent["ps"].get<double>() - sent["late_ps"].get<double>()) / 7;
+  EXPECT_GT(flown, 84e6);
+  EXPECT_LT(flown, 2 * 84e6);
+  const std::string text = joined(told());
+  EXPECT_NE(text.find(" long. accelerator2 computes "), std::string::npos) << text;
+  EXPECT_NE(text.find("ranks send of 4.0 MiB"), std::string::npos) << text;
+  EXPECT_NE(text.find("1 of 7 for rank 2"), std::string::npos) << text;
+}
+
 TEST_F(WhyGraphs, NameALateHost) {
   write_traces([](int rank) {
     return json{node(10, "loader", rank == 5 ? 900 : 100, true, {}), node(3, "forward", 400, false, {10}),

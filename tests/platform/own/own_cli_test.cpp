@@ -162,6 +162,33 @@ TEST_F(OwnCli, WhyTellsWhatIsTheirs) {
   EXPECT_GT(foretold[0]["estimate_ps"].get<double>(), 0.95 * foretold[0]["before_ps"].get<double>());
 }
 
+/// A collective of one's own has a line among those of Weft's, with what late ranks and what its own bytes take, and
+/// the path has its name.
+TEST_F(OwnCli, WhyWatchesWhatIsTheirs) {
+  constexpr std::int64_t kBytes = 1 << 20;
+  constexpr int kRanks = 4;
+  write("mine.json", R"({"name": "mine", "accelerators": 4, "per_node": 1, "accelerator": "h100-sxm",
+    "nic": "connectx-7", "fabric": {"topology": "switch", "segment": "64KiB"},
+    "collectives": {"algorithm": "my-allgather"}})");
+  ASSERT_EQ(weft("collective ../mine.json --op all_gather --bytes 1MiB --why --out out").code, 0);
+  const json why = read("out/why.json");
+  ASSERT_EQ(why["collectives"].size(), 1U);
+  const json& its = why["collectives"][0];
+  EXPECT_EQ(its["operation"], "all_gather");
+  EXPECT_EQ(its["bytes"], kBytes);
+  EXPECT_EQ(its["calls"], kRanks);
+  const auto length = why["until_ps"].get<double>() - why["from_ps"].get<double>();
+  const double each = its["ps"].get<double>() / kRanks;
+  EXPECT_LE(each, length);
+  EXPECT_GT(each, 0.9 * length);
+  // Blocks of three peers pass a link of 400 Gb/s.
+  EXPECT_GT(each, 0.75 * kBytes * 8 / 400e9 * 1e12);
+  double transfer = 0;
+  for (const json& piece : its["transfer"]) transfer += piece["ps"].get<double>();
+  EXPECT_DOUBLE_EQ(transfer, its["ps"].get<double>() - its["late_ps"].get<double>());
+  EXPECT_NE(weft("why out").out.find(" my-allgather: all_gather "), std::string::npos) << weft("why out").out;
+}
+
 TEST_F(OwnCli, AScheduleIsChosenByNameAndFollowsItsFields) {
   write("mine.json", R"({"name": "mine", "accelerators": 8, "per_node": 4, "accelerator": "h100-sxm",
     "nic": "connectx-7", "fabric": {"topology": "switch", "segment": "64KiB"},

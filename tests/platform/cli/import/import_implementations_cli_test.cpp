@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "tests/support/files.h"
 #include "tests/support/import_cli.h"
 
 namespace weft {
@@ -126,6 +127,23 @@ TEST_F(ImportImplementations, TakeTheirDurationsWithARoofline) {
     EXPECT_GT(finish, 12'000) << runner;
     EXPECT_LT(finish, 20'000) << runner;
   }
+}
+
+/// The table of collectives has them like others.
+TEST_F(ImportImplementations, AreWatched) {
+  implement();
+  ASSERT_EQ(import("").code, 0);
+  const Ran ran = weft("run p.json --why --out out");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const json why = json::parse(test::read_file(folder_ / "work/out/why.json"));
+  ASSERT_EQ(why["collectives"].size(), 1U);
+  const json& its = why["collectives"][0];
+  EXPECT_EQ(its["operation"], "all_reduce");
+  EXPECT_EQ(its["calls"], 8);
+  // Beside the messages, what each computes behind them.
+  EXPECT_GT(its["ps"].get<double>(), 8 * 7e6);
+  // Its messages are its own.
+  EXPECT_TRUE(why["overlapping"].empty());
 }
 
 TEST_F(ImportImplementations, AlgorithmsOfAllDimensionsJoinAll) {
