@@ -221,7 +221,9 @@ firmware::Processor::Part Communicator::part_of(int member, const Doer& doer, st
   firmware::Processor& processor = processor_of(member);
   if (watch_ == nullptr) [[likely]]
     return {processor, doer.whose};
-  return {processor, doer.whose, processor.context_of(fmt::format("{} {}: {}", name_, doer.algorithm->name, what))};
+  const auto [known, is_new] = contexts_.try_emplace({&doer, what});
+  if (is_new) known->second = processor.context_of(fmt::format("{} {}: {}", name_, doer.algorithm->name, what));
+  return {processor, doer.whose, known->second};
 }
 
 std::string Communicator::remark() const {

@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sw/collectives/algorithm.h"
@@ -158,7 +159,7 @@ class Communicator {
   Group& begin(const Doer& doer);
   Group& begin(const Doer& doer, std::string_view what);
   /// What a member's thread does from now on: a collective, which the critical path calls by the group's name and who
-  /// does it, as threads of its own that the algorithm may have.
+  /// does it, as threads of its own that the algorithm may have. `what` outlives it.
   [[nodiscard]] firmware::Processor::Part part_of(int member, const Doer& doer, std::string_view what);
   /// compressed(), of a collective that a member begins now.
   CompressedCollectives* begin_compressed(int member, dimensions::Operation what, Carries carries, std::uint64_t bytes);
@@ -178,7 +179,8 @@ class Communicator {
   std::map<std::string, std::set<std::string_view>> by_blocks_;  ///< collectives of a compressor's own, by its name
   std::unique_ptr<TreeBroadcast> broadcast_;                     ///< if not as the algorithm has it
   const MulticastGroup* multicast_ = nullptr;
-  std::unique_ptr<Watch> watch_;  ///< where the critical path is kept
+  std::unique_ptr<Watch> watch_;                                                ///< where the critical path is kept
+  std::map<std::pair<const Doer*, std::string_view>, std::uint32_t> contexts_;  ///< for that, of collectives so far
 };
 
 }  // namespace weft::collectives
