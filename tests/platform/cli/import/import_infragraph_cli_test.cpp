@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -89,6 +90,20 @@ TEST_F(ImportInfragraph, TheSampleBecomesAMachineThatRuns) {
   EXPECT_EQ(sum.code, 0) << sum.err;
   const json run = run_json("p.json --set workload.kind=fsdp --set workload.model=nano --set workload.sequence=256");
   EXPECT_TRUE(run.is_object());
+}
+
+TEST_F(ImportInfragraph, APlatformGoesToStandardOutput) {
+  write("graph.json", pair().dump());
+  ASSERT_EQ(import(pair()).code, 0);
+  json in_file = platform();
+  in_file["name"] = "graph";
+  for (const char* to : {"-", "/dev/stdout"}) {
+    const Ran made = weft(std::string("import infragraph ../graph.json --out ") + to);
+    ASSERT_EQ(made.code, 0) << made.err;
+    EXPECT_EQ(json::parse(made.out), in_file) << to;
+    EXPECT_NE(made.err.find(std::string("wrote ") + to + "\n"), std::string::npos) << made.err;
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "work/-"));
 }
 
 TEST_F(ImportInfragraph, ReadsJsonAndSwitchesThatAreConfiguredOverPcie) {
