@@ -303,7 +303,8 @@ int run(const ImportOptions& options) {
   for (const auto& [node, prefix] : system.custom_nodes) {
     workload["custom_nodes"][std::to_string(node)] = seen_from(options.out, prefix);
   }
-  ordered_json platform = {{"name", imported_name(options.out, options.workload)}, {"description", description_of(options)}};
+  ordered_json platform = {{"name", imported_name(options.out, options.workload)},
+                           {"description", description_of(options)}};
   if (options.congestion.empty()) {
     try {
       platform.update(astra::machine_of(system, options.rendezvous));
