@@ -197,7 +197,7 @@ void ResultFiles::spare(const fs::path& input) {
 fs::path ResultFiles::file(const std::string& option, const fs::path& file, ResultKind kind) {
   try {
     if (!file.has_filename()) refuse(option, kFile, file, "it is a folder");
-    if (file == "-") refuse(option, kFile, file, "standard output is /dev/stdout");
+    if (file == "-") return this->file(option, "/dev/stdout", kind);
     const traces::WriteTarget target = traces::find_target(file);
     if (target.descriptor == STDOUT_FILENO) keep_standard_output();
     if (target.is_stream) return file;

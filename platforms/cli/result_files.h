@@ -77,9 +77,9 @@ class ResultFiles {
   std::filesystem::path folder(const std::string& option, const std::filesystem::path& folder,
                                std::span<const NamedResult> results);
   /// Where to write what will be `file`, whose folder is made with those above it. A device, a pipe and the like are
-  /// written to at once: then it is `file` itself, and what else the command prints does not go to standard output if
-  /// that is it. What may be replaced is as in folder(). What is no trace gets no name by which readers would take it
-  /// for a rank of one that is beside it, or for its groups. Throws as folder() does.
+  /// written to at once: then it is `file` itself, /dev/stdout for "-", and what else the command prints does not go to
+  /// standard output if that is it. What may be replaced is as in folder(). What is no trace gets no name by which
+  /// readers would take it for a rank of one that is beside it, or for its groups. Throws as folder() does.
   std::filesystem::path file(const std::string& option, const std::filesystem::path& file, ResultKind kind);
 
   /// Throws std::system_error, and UsageError where a file has been read meanwhile that this would replace.

@@ -303,7 +303,8 @@ int run(const ImportOptions& options) {
   for (const auto& [node, prefix] : system.custom_nodes) {
     workload["custom_nodes"][std::to_string(node)] = seen_from(options.out, prefix);
   }
-  ordered_json platform = {{"name", fs::path(options.out).stem().string()}, {"description", description_of(options)}};
+  ordered_json platform = {{"name", imported_name(options.out, options.workload)},
+                           {"description", description_of(options)}};
   if (options.congestion.empty()) {
     try {
       platform.update(astra::machine_of(system, options.rendezvous));
@@ -374,7 +375,7 @@ Command import_astra_sim(const Arguments& parent) {
       .type_name("FILE");
   astra.add_option("--num-queues-per-dim", options->queues, "Queues that share a dimension's active chunks")
       .check(Within(1, 255));
-  astra.add_option("--out", options->out, "Platform to write").type_name("FILE").required();
+  astra.add_option("--out", options->out, "Platform to write; - is standard output").type_name("FILE").required();
   return {astra, [options] { return run(*options); }};
 }
 

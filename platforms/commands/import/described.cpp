@@ -57,7 +57,7 @@ int write_described(DescribedOptions& options, const std::string& origin, const 
   options.parts.beside = options.out;
   described::expect_parts(options.parts);
   described::Described made = describe();
-  ordered_json platform = {{"name", fs::path(options.out).stem().string()},
+  ordered_json platform = {{"name", imported_name(options.out, options.file)},
                            {"description", "From " + origin + ": " + fs::path(options.file).filename().string()}};
   platform.update(made.platform);
   check_described(platform, options);
@@ -77,7 +77,7 @@ void add_options(const Arguments& app, const std::shared_ptr<DescribedOptions>& 
                  "The part of the network's links, for what the file does not say of them")
       .type_name("PART");
   app.add_option("--scale-up", options->parts.scale_up, "The part that joins accelerators of a node").type_name("PART");
-  app.add_option("--out", options->out, "Platform to write").type_name("FILE").required();
+  app.add_option("--out", options->out, "Platform to write; - is standard output").type_name("FILE").required();
 }
 
 }  // namespace

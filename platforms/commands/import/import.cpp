@@ -2,7 +2,13 @@
 // weft import: other simulators' inputs, and descriptions of hardware, become platforms.
 #include "platforms/commands/import/import.h"
 
+#include "platforms/cli/result_files.h"
+
 namespace weft::platforms {
+
+std::string imported_name(const std::filesystem::path& out, const std::filesystem::path& from) {
+  return (ResultFiles::is_no_prefix(out) ? from : out).stem().string();
+}
 
 Command import_command(const Arguments& parent) {
   const Arguments app = parent.add_subcommand(

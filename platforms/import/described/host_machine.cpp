@@ -12,6 +12,7 @@
 #include "hw/core/quantity.h"
 #include "platforms/config/input_error.h"
 #include "platforms/config/text.h"
+#include "platforms/import/described/host_links.h"
 #include "platforms/import/described/lstopo.h"
 
 namespace weft::platforms::described {
@@ -283,77 +284,66 @@ class HostMachine final : private DescribedMachine {
     made_.platform["fabric"] = fabric;
   }
 
-  /// GB/s from an accelerator to switches or, without any, to all others, the least of all accelerators; whether each
-  /// has a link to each other.
-  struct Joined {
-    double rate = 0;
-    double pair = 0;  ///< from one to another
-    bool by_switches = false;
-    bool is_full = true;
-  };
-  [[nodiscard]] Joined joined() const {
-    Joined result;
-    std::set<std::uint64_t> switches;
-    for (const PciDevice& device : host_.devices) {
-      if (device.subtype == "NVSwitch") switches.insert(device.ids.begin(), device.ids.end());
-    }
-    for (const PciDevice* from : accelerators_) {
-      double to_switches = 0;
-      double to_others = 0;
-      for (const auto& [pair, rate] : host_.links) {
-        if (rate == 0 || std::find(from->ids.begin(), from->ids.end(), pair.first) == from->ids.end()) continue;
-        const bool to_switch = switches.contains(pair.second);
-        const bool to_other = std::any_of(accelerators_.begin(), accelerators_.end(), [&](const PciDevice* other) {
-          return std::find(other->ids.begin(), other->ids.end(), pair.second) != other->ids.end();
-        });
-        if (to_switch) to_switches += rate / 1e3;
-        if (to_other) to_others += rate / 1e3;
-      }
-      result.by_switches = result.by_switches || to_switches > 0;
-      const double sum = to_switches > 0 ? to_switches : to_others;
-      for (const PciDevice* to : accelerators_) {
-        if (to == from) continue;
-        double rate = 0;
-        for (const std::uint64_t a : from->ids) {
-          for (const std::uint64_t b : to->ids) {
-            const auto found = host_.links.find({a, b});
-            if (found != host_.links.end()) rate += found->second / 1e3;
-          }
-        }
-        if (rate == 0) result.is_full = false;
-        result.pair = result.pair == 0 ? rate : std::min(result.pair, rate);
-      }
-      result.rate = from == accelerators_.front() ? sum : std::min(result.rate, sum);
-    }
-    return result;
+  /// Why what joins accelerators is a switch, though each has an entry for each other one in the matrix and no switch
+  /// is in it; empty if those are links. hwloc can add what goes over switches (--distances-transform transitive): each
+  /// pair then has a port's whole rate.
+  [[nodiscard]] static std::string why_switch(const HostLinks& found, const std::string& usual, double port) {
+    if (usual.empty() || port == 0) return "";
+    constexpr double kNear = 1.1;
+    if (found.pair > port / kNear)
+      return fmt::format("since each pair has the whole rate of a port of {}, {:.0f} GB/s", usual, port);
+    if (found.rate > kNear * port)
+      return fmt::format("since the sum of its pairs is more than a port of {} has, {:.0f} GB/s", usual, port);
+    return "";
+  }
+
+  void remark_uneven(const HostLinks& found, const std::string& taken) {
+    constexpr std::size_t kMost = 5;
+    for (std::size_t i = 0; i < std::min(kMost, found.uneven.size()); ++i)
+      remark("{}: {}; {}", host_.links_name, found.uneven[i], taken);
+    if (found.uneven.size() > kMost) remark("{}: {} more like this", host_.links_name, found.uneven.size() - kMost);
   }
 
   void add_scale_up() {
     const std::string usual = options_.scale_up.empty() ? usual_scale_up(accelerator_) : options_.scale_up;
-    Joined found = joined();
-    // hwloc can add what goes over switches (--distances-transform transitive): each pair then has a port's whole rate.
-    const double usual_rate = usual.empty() ? 0 : scale_up_rate(usual, options_);
-    const bool is_transitive = !found.by_switches && found.is_full && usual_rate > 0 && found.rate > 1.1 * usual_rate;
-    if (is_transitive) found.rate = found.pair;
+    HostLinks found = links_of(host_, accelerators_);
+    const bool is_full = found.missing.empty();
+    const std::string why = found.by_switches || !is_full || found.rate == 0
+                                ? ""
+                                : why_switch(found, usual, usual.empty() ? 0 : scale_up_rate(usual, options_));
+    const bool is_direct = found.rate > 0 && is_full && !found.by_switches && why.empty();
+    if (!why.empty()) found.rate = found.pair;
     ordered_json& scale_up = made_.platform["scale_up"];
-    if (usual == "nvswitch-nvl72") {
+    if (usual == "nvswitch-nvl72" && !is_direct) {
       remark("{} is of a rack that NVLink joins, of which this is one host: per_node={} is what the file shows",
              accelerator_, accelerators_.size());
     }
     if (found.rate > 0) {
       fact("{}: {:.0f} GB/s from an accelerator{}", host_.links_name, found.rate,
            found.by_switches ? ", to switches"
-           : is_transitive   ? ", to each other one over switches"
+           : !why.empty()    ? ", to each other one over switches, " + why
+           : is_direct       ? fmt::format(", {:.0f} GB/s to each other one over links of their own", found.pair)
                              : "");
       scale_up = scale_up_of(usual, found.rate);
       if (usual.empty()) remark("scale_up has Weft's defaults but for its rate; --scale-up PART says otherwise");
-      if (found.by_switches || !usual.empty()) return;
-      if (found.is_full) {
+      remark_uneven(found, !why.empty() || (is_direct && options_.scale_up.empty())
+                               ? fmt::format("each pair has {:.0f} MB/s in the machine", found.pair * 1e3)
+                               : fmt::format("each accelerator has {:.0f} MB/s in the machine", found.rate * 1e3));
+      // A part that the user names is a switch, whatever the matrix shows.
+      if (found.by_switches || !why.empty() || !options_.scale_up.empty()) return;
+      if (is_direct) {
         join_all_pairs(made_.platform, accelerators_.size(), found.pair);
+        if (!usual.empty())
+          remark("no NVSwitch is in it: scale_up has the links of {} without switches; --scale-up {} has those", usual,
+                 usual);
         if (accelerators_.size() > 2) remark("{}", kDirect);
         return;
       }
-      remark("not every accelerator has a link to each other one: scale_up is a switch with the rate of all links");
+      leave_out_sums(scale_up);
+      remark(
+          "not every accelerator has a link to each other one ({} have none): scale_up is a switch with the rate of "
+          "all links",
+          found.missing);
       return;
     }
     const bool has_none = accelerators_.front()->has_nvml;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <set>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "platforms/config/input_error.h"
 #include "platforms/config/text.h"
 #include "platforms/import/astra_yaml.h"
+#include "platforms/import/described/infragraph_members.h"
 
 namespace weft::platforms::described {
 namespace {
@@ -63,10 +65,6 @@ class GraphReader {
     Place top{root, ""};
     if (root["infrastructure"]) top = {root["infrastructure"], "infrastructure"};
     if (!top.node.IsMap() || !top.node["devices"] || !top.node["instances"]) fail(top, kDescription, "");
-    static const std::set<std::string> known = {"name", "description", "devices", "links", "instances", "edges"};
-    for (const auto& entry : top.node) {
-      if (!known.contains(entry.first.Scalar())) graph_.without_meaning.push_back(entry.first.Scalar());
-    }
     graph_.name = optional_text(top, "name");
     read_devices(top);
     read_instances(top);
@@ -76,6 +74,7 @@ class GraphReader {
       const std::vector<std::size_t> to = instance_ends(child(edge, "ep2"));
       join_ends(edge, from, to, link_of_edge(edge, links), graph_.between);
     }
+    graph_.without_meaning = unread_members(root);
     return std::move(graph_);
   }
 
@@ -122,26 +121,35 @@ class GraphReader {
     return static_cast<std::size_t>(*number);
   }
 
-  /// `bandwidth` or `latency`, as one of several units; the factor is to the unit that we have.
-  [[nodiscard]] std::optional<double> physical(const Place& link, const std::string& key,
-                                               const std::vector<std::pair<std::string, double>>& units) const {
+  /// `bandwidth` or `latency`: the member that `choice` names or, without it, the one that is there.
+  [[nodiscard]] std::optional<double> physical(const Place& link, const std::string& key, const Units& units) const {
     const Place physical = child(link, "physical");
     if (!physical.node || physical.node.IsNull()) return std::nullopt;
     const Place at = child(physical, key);
     if (!at.node || at.node.IsNull()) return std::nullopt;
-    for (const auto& [unit, factor] : units) {
-      const std::string value = optional_text(at, unit);
-      if (value.empty()) continue;
-      double number = 0;
-      if (!YAML::convert<double>::decode(YAML::Node(value), number) || !(number > 0 && number < 1e9))
-        fail(child(at, unit), "a number above 0 and below 1e9", in_quotes(value));
-      return number * factor;
-    }
-    // Transfers of PCI Express say nothing without a number of lanes.
-    if (key == "bandwidth" && at.node.IsMap() && at.node["gigatransfers_per_second"]) return std::nullopt;
     std::vector<std::string> names;
     for (const auto& [unit, factor] : units) names.push_back(unit);
-    fail(at, "one of " + join(names, ", "), "");
+    if (key == "bandwidth") names.emplace_back(kTransfers);
+    std::vector<std::string> there;
+    std::copy_if(names.begin(), names.end(), std::back_inserter(there),
+                 [&](const std::string& name) { return !optional_text(at, name).empty(); });
+    std::string choice = optional_text(at, "choice");
+    if (choice.empty()) {
+      if (there.empty()) fail(at, "one of " + join(names, ", "), "");
+      if (there.size() > 1) fail(at, "choice, which names the member that counts", join(there, ", "));
+      choice = there.front();
+    }
+    if (std::find(names.begin(), names.end(), choice) == names.end())
+      fail(child(at, "choice"), "one of " + join(names, ", "), in_quotes(choice));
+    const std::string value = optional_text(at, choice);
+    if (value.empty())
+      fail(child(at, choice), "a number, as choice names it", there.empty() ? "nothing" : join(there, ", "));
+    double number = 0;
+    if (!YAML::convert<double>::decode(YAML::Node(value), number) || !(number > 0 && number < 1e9))
+      fail(child(at, choice), "a number above 0 and below 1e9", in_quotes(value));
+    if (choice == kTransfers) return std::nullopt;
+    return number *
+           std::find_if(units.begin(), units.end(), [&](const auto& unit) { return unit.first == choice; })->second;
   }
 
   std::map<std::string, std::size_t> read_links(const Place& above) {
@@ -150,9 +158,8 @@ class GraphReader {
       GraphLink link;
       link.name = text(at, "name");
       link.path = at.path;
-      link.gigabytes_per_second =
-          physical(at, "bandwidth", {{"gigabits_per_second", 0.125}, {"gigabytes_per_second", 1}});
-      link.nanoseconds = physical(at, "latency", {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}});
+      link.gigabytes_per_second = physical(at, "bandwidth", bandwidth_units());
+      link.nanoseconds = physical(at, "latency", latency_units());
       if (!names.emplace(link.name, graph_.links.size()).second)
         fail(child(at, "name"), "each link once", in_quotes(link.name) + " twice");
       graph_.links.push_back(std::move(link));
@@ -191,7 +198,7 @@ class GraphReader {
 
   /// `choice`; left out, the member that is there.
   [[nodiscard]] std::string kind_of(const Place& component) const {
-    static const std::vector<std::string> kinds = {"cpu", "xpu", "nic", "memory", "port", "switch", "device", "custom"};
+    const std::vector<std::string>& kinds = component_kinds();
     std::string choice = optional_text(component, "choice");
     for (const std::string& kind : kinds) {
       if (choice.empty() && component.node[kind]) choice = kind;
@@ -421,6 +428,8 @@ class GraphReader {
   void join_ends(const Place& edge, const std::vector<std::size_t>& from, const std::vector<std::size_t>& to,
                  std::size_t link, std::vector<GraphEdge>& edges) {
     const std::string scheme = text(edge, "scheme");
+    const std::size_t before = edges.size();
+    std::size_t same = 0;
     if (scheme == "many2many") {
       expect_size(edge, edges.size() + from.size() * to.size(), kMostEdges, "edges");
       // Of a component with itself each pair stands twice.
@@ -434,13 +443,17 @@ class GraphReader {
       expect_size(edge, edges.size() + from.size(), kMostEdges, "edges");
       if (from.size() != to.size()) {
         const bool left = from.size() > to.size();
-        graph_.unpaired.push_back(edge.path + ": one2one joins " + counted(std::min(from.size(), to.size()), "pair") +
+        graph_.unjoined.push_back(edge.path + ": one2one joins " + counted(std::min(from.size(), to.size()), "pair") +
                                   ", and " +
                                   counted(left ? from.size() - to.size() : to.size() - from.size(), "component") +
                                   " of " + (left ? "ep1" : "ep2") + " without another end have no edge");
       }
       for (std::size_t i = 0; i < std::min(from.size(), to.size()); ++i) {
-        if (from[i] != to[i]) edges.push_back({from[i], to[i], link});
+        if (from[i] != to[i]) {
+          edges.push_back({from[i], to[i], link});
+        } else {
+          ++same;
+        }
       }
     } else if (scheme == "ring") {
       // Those of both ends, one after the other, and the last with the first.
@@ -453,6 +466,14 @@ class GraphReader {
       if (all.size() > 2) edges.push_back({all.back(), all.front(), link});
     } else {
       fail(child(edge, "scheme"), "one of one2one, many2many, ring", in_quotes(scheme));
+    }
+    if (edges.size() == before) {
+      graph_.unjoined.push_back(edge.path + ": it joins no two components" +
+                                (from.empty() || to.empty() ? ", as one of its ends is empty" : "") +
+                                ", and has no effect");
+    } else if (same > 0) {
+      graph_.unjoined.push_back(edge.path + ": of " + counted(same, "pair") +
+                                " both ends are one component, and these have no edge");
     }
   }
 

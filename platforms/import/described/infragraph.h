@@ -46,10 +46,10 @@ struct Infrastructure {
   std::vector<GraphInstance> instances;
   std::vector<GraphNode> nodes;
   std::vector<GraphLink> links;
-  std::vector<GraphEdge> inside;   ///< between components of one instance
-  std::vector<GraphEdge> between;  ///< between instances
-  std::vector<std::string> without_meaning;
-  std::vector<std::string> unpaired;  ///< edges whose ends are of two numbers: what is left over, for people
+  std::vector<GraphEdge> inside;             ///< between components of one instance
+  std::vector<GraphEdge> between;            ///< between instances
+  std::vector<std::string> without_meaning;  ///< members that are not read
+  std::vector<std::string> unjoined;         ///< what edges do not join, such as ends that are left over, for people
 };
 
 /// InfraGraph's description of an infrastructure, in YAML or JSON: devices with components, links and edges, instances

@@ -34,10 +34,10 @@ class GraphMachine final : private DescribedMachine {
 
   Described build() {
     if (!graph_.without_meaning.empty()) remark("{} without effect", join(graph_.without_meaning, ", "));
-    constexpr std::size_t kMostUnpaired = 5;
-    for (std::size_t i = 0; i < std::min(kMostUnpaired, graph_.unpaired.size()); ++i) remark("{}", graph_.unpaired[i]);
-    if (graph_.unpaired.size() > kMostUnpaired)
-      remark("{} more edges whose ends are not as many", graph_.unpaired.size() - kMostUnpaired);
+    constexpr std::size_t kMostUnjoined = 5;
+    for (std::size_t i = 0; i < std::min(kMostUnjoined, graph_.unjoined.size()); ++i) remark("{}", graph_.unjoined[i]);
+    if (graph_.unjoined.size() > kMostUnjoined)
+      remark("{} more edges that do not join all of their ends", graph_.unjoined.size() - kMostUnjoined);
     find_hosts();
     choose_parts();
     leave_out_dead_ends();
@@ -58,6 +58,10 @@ class GraphMachine final : private DescribedMachine {
  private:
   [[nodiscard]] bool is_xpu(std::size_t node) const { return graph_.nodes[node].kind == "xpu"; }
   [[nodiscard]] std::size_t instance_of(std::size_t node) const { return graph_.nodes[node].instance; }
+  /// Of an instance that is one switch, or of an accelerator's way out with itself.
+  [[nodiscard]] bool is_loop(const GraphEdge& edge) const {
+    return instance_of(edge.from) == instance_of(edge.to) && xpus_[instance_of(edge.from)].empty();
+  }
 
   void find_hosts() {
     xpus_.resize(graph_.instances.size());
@@ -111,6 +115,7 @@ class GraphMachine final : private DescribedMachine {
   void leave_out_dead_ends() {
     std::vector<std::set<std::size_t>> beside(graph_.instances.size());
     for (const GraphEdge& edge : graph_.between) {
+      if (is_loop(edge)) continue;
       beside[instance_of(edge.from)].insert(instance_of(edge.to));
       beside[instance_of(edge.to)].insert(instance_of(edge.from));
     }
@@ -126,8 +131,18 @@ class GraphMachine final : private DescribedMachine {
       }
     }
     const std::set<std::size_t> gone(left.begin(), left.end());
+    std::size_t loops = 0;
+    std::size_t loop = 0;
     for (const GraphEdge& edge : graph_.between) {
-      if (!gone.contains(instance_of(edge.from)) && !gone.contains(instance_of(edge.to))) edges_.push_back(edge);
+      if (is_loop(edge)) {
+        if (loops++ == 0) loop = instance_of(edge.from);
+      } else if (!gone.contains(instance_of(edge.from)) && !gone.contains(instance_of(edge.to))) {
+        edges_.push_back(edge);
+      }
+    }
+    if (loops > 0) {
+      remark("{} without effect, from an instance to itself, which is one switch: {}{}", counted(loops, "edge"),
+             graph_.instances[loop].name, loops > 1 ? ", ..." : "");
     }
     if (left.empty()) return;
     remark("{} left out, as no way between accelerators is over them: {}{}", counted(left.size(), "instance"),
@@ -414,6 +429,7 @@ class GraphMachine final : private DescribedMachine {
     }
     ordered_json edges = own_edges_;
     expect_ways(wires);
+    if (wires.empty()) throw InputError(file_, "edges", "an edge that joins two instances", "none");
     const ordered_json usual = link_of_wire(graph_.links[wires.front().first.link]);
     for (const auto& [wire, links] : wires) {
       ordered_json edge = {{"between", wire.from + " - " + wire.to}};

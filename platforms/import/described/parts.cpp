@@ -258,7 +258,14 @@ ordered_json nccl() {
   return {{"algorithm", "nccl"}, {"entry", "11.5us"}};
 }
 
+void leave_out_sums(ordered_json& scale_up) {
+  if (!scale_up.contains("part")) return;
+  scale_up["fabric"]["planes"] = ordered_json::array();
+  scale_up["fabric"]["switch"]["reduction"]["trees"] = 0;
+}
+
 void join_all_pairs(ordered_json& platform, std::size_t per_node, double gigabytes_per_second) {
+  leave_out_sums(platform["scale_up"]);
   ordered_json& fabric = platform["scale_up"]["fabric"];
   fabric["topology"] = "dimensions";
   fabric["dimensions"] = {"FullyConnected(" + std::to_string(per_node) + ")"};

@@ -104,7 +104,10 @@ nlohmann::ordered_json nccl();
 inline constexpr std::string_view kDirect =
     "links join each pair of a node's accelerators: collectives go by the algorithm dimensions, direct within a node, "
     "which uses all of them, as the rings of RCCL do; rings of Weft use one of an accelerator";
-/// Links of such a rate between each pair of the accelerators of a node, and collectives that use them.
+/// Of a part whose switches are not there: what those add up.
+void leave_out_sums(nlohmann::ordered_json& scale_up);
+/// Links of such a rate between each pair of the accelerators of a node, and collectives that use them. Of a part of
+/// scale_up, switches are left out.
 void join_all_pairs(nlohmann::ordered_json& platform, std::size_t per_node, double gigabytes_per_second);
 
 }  // namespace weft::platforms::described

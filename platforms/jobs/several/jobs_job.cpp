@@ -123,8 +123,10 @@ class JobsJob final : public Job {
   }
   void record(Probe& probe, int ranks) override {
     for (const One& one : jobs_) {
-      const auto below = std::lower_bound(one.config.places.begin(), one.config.places.end(), ranks);
-      one.job->record(probe, static_cast<int>(below - one.config.places.begin()));
+      // A job draws its first ranks: up to the last of those at places that the machine draws.
+      const auto behind = std::find_if(one.config.places.rbegin(), one.config.places.rend(),
+                                       [ranks](int place) { return place < ranks; });
+      one.job->record(probe, static_cast<int>(one.config.places.rend() - behind));
     }
   }
   void start() override {
@@ -170,6 +172,8 @@ class JobsJob final : public Job {
       }
     }
     if (jobs_.size() < 2) all.push_back({"workload.alone", {}, "there is one job", false, {}});
+    if (std::none_of(jobs_.begin(), jobs_.end(), [](const One& one) { return one.follows_placement; }))
+      all.push_back({"workload.placement", {}, "each job has places, or a placement of its own", false, {}});
     return all;
   }
   [[nodiscard]] std::string title() const override {
@@ -235,6 +239,7 @@ class JobsJob final : public Job {
     std::unique_ptr<Job> job;
     std::unique_ptr<Share> share;
     std::optional<Time> began;
+    bool follows_placement = false;  ///< that of all jobs
   };
 
   void read(const Node& node, Platform& platform) {
@@ -250,11 +255,15 @@ class JobsJob final : public Job {
     }
     const int wanted = one.config.accelerators;
     const bool lists = !one.config.places.empty();
+    one.follows_placement = !lists && !node.child("placement").exists();
     const bool is_complete = node.child(kWorkload).exists() && (wanted != 0 || lists);
     if (!is_complete) check_keys(node, platform);
     if (wanted == 0 && !lists) node.child("accelerators").fail("how many of them it has, or places");
     if (wanted > machine.accelerators) {
       node.child("accelerators").fail(fmt::format("at most the {} of the machine", machine.accelerators));
+    }
+    if (lists && node.child("placement").exists()) {
+      node.child("placement").fail("places or a placement, which chooses them, and not both");
     }
     if (lists && wanted != 0 && one.config.places.size() != static_cast<std::size_t>(wanted)) {
       node.child("places").fail(fmt::format("as many as accelerators, {}", wanted));
@@ -275,7 +284,6 @@ class JobsJob final : public Job {
       }
       free.take(place);
     }
-    std::sort(config.places.begin(), config.places.end());
   }
   static void find_places(const Node& node, JobConfig& config, FreePlaces& free) {
     if (!config.places.empty()) return;

@@ -95,10 +95,46 @@ TEST_F(SeveralJobs, AreWhereThePlatformSays) {
   const json all = jobs();
   EXPECT_EQ(all[0]["places"], json({1, 2}));
   EXPECT_EQ(all[1]["places"], json({4, 6}));
-  EXPECT_EQ(all[2]["places"], json({0, 3}));
+  EXPECT_EQ(all[2]["places"], json({3, 0}));
   const std::string random = " --set workload.jobs.0.placement=random";
   EXPECT_EQ(jobs(random)[0]["places"], jobs(random)[0]["places"]);
   EXPECT_NE(jobs(random + " --seed 2")[0]["places"], jobs(random + " --seed 3")[0]["places"]);
+}
+
+/// Rank 0 writes to rank 1, wherever they are.
+TEST_F(SeveralJobs, RanksAreInTheOrderOfTheirPlaces) {
+  const ordered_json flow = {{"kind", "flows"}, {"pattern", "write"}, {"servers", 1}, {"bytes", "64KiB"}};
+  const auto drawn = [&](const ordered_json& places) {
+    platform(ordered_json::array({job({{"places", places}}, flow)}));
+    EXPECT_EQ(run_json("../several.json --data --why --out o")["wrong"], 0);
+    return weft("why o").out;
+  };
+  EXPECT_NE(drawn({4, 0}).find("flow of 4 to 0"), std::string::npos);
+  EXPECT_NE(drawn({0, 4}).find("flow of 0 to 4"), std::string::npos);
+}
+
+/// A node's ranks need not follow each other: what is computed stays right, by algorithms that go by nodes, too.
+TEST_F(SeveralJobs, RanksOfANodeNeedNotFollowEachOther) {
+  for (const char* algorithm : {"hierarchical", "nccl"}) {
+    for (const ordered_json& places : std::vector<ordered_json>{{0, 4, 1, 5}, {5, 4, 1, 0}}) {
+      platform(ordered_json::array({job({{"places", places}}, sum())}), {{"per_node", 4}});
+      const json ran = run_json(std::string("../several.json --data --set collectives.algorithm=") + algorithm);
+      EXPECT_EQ(ran["wrong"], 0) << algorithm << places;
+      EXPECT_EQ(ran["jobs"][0]["places"], places);
+    }
+  }
+}
+
+TEST_F(SeveralJobs, APlacementThatNobodyFollowsIsReported) {
+  platform(ordered_json::array({job({{"places", {0, 2}}}, sum())}), {{"per_node", 2}});
+  const std::string reason = "workload.placement (each job has places, or a placement of its own)";
+  const auto told = [&](const std::string& more) {
+    const Ran ran = weft("run ../several.json --out o --set workload.placement=spread" + more);
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    return (ran.out + ran.err).find(reason) != std::string::npos;
+  };
+  EXPECT_TRUE(told(""));
+  EXPECT_FALSE(told(" --set workload.jobs.0.places=[] --set workload.jobs.0.accelerators=2"));
 }
 
 TEST_F(SeveralJobs, StartWhenTheyAreToldTo) {
@@ -159,6 +195,9 @@ TEST_F(SeveralJobs, RefuseWhatCannotBe) {
       {"a place beyond",
        "run ../several.json --set workload.jobs.1.places=[0,1,2,8]",
        {"workload.jobs.1.places: expected places of the machine, got 8"}},
+      {"places and a placement",
+       "run ../several.json --set workload.jobs.1.places=[0,1,2,4] --set workload.jobs.1.placement=random",
+       {"workload.jobs.1.placement: expected places or a placement, which chooses them, and not both, got \"random\""}},
       {"jobs of jobs",
        "run ../several.json --set workload.jobs.1.workload.kind=jobs",
        {"workload.jobs.1.workload.kind: expected another kind than jobs"}},

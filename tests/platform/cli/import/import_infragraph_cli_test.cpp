@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -89,6 +90,82 @@ TEST_F(ImportInfragraph, TheSampleBecomesAMachineThatRuns) {
   EXPECT_EQ(sum.code, 0) << sum.err;
   const json run = run_json("p.json --set workload.kind=fsdp --set workload.model=nano --set workload.sequence=256");
   EXPECT_TRUE(run.is_object());
+}
+
+TEST_F(ImportInfragraph, APlatformGoesToStandardOutput) {
+  write("graph.json", pair().dump());
+  ASSERT_EQ(import(pair()).code, 0);
+  json in_file = platform();
+  in_file["name"] = "graph";
+  for (const char* to : {"-", "/dev/stdout"}) {
+    const Ran made = weft(std::string("import infragraph ../graph.json --out ") + to);
+    ASSERT_EQ(made.code, 0) << made.err;
+    EXPECT_EQ(json::parse(made.out), in_file) << to;
+    EXPECT_NE(made.err.find(std::string("wrote ") + to + "\n"), std::string::npos) << made.err;
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "work/-"));
+}
+
+/// Whatever order the members have.
+TEST_F(ImportInfragraph, ChoiceNamesTheUnitThatCounts) {
+  json graph = pair();
+  json& bandwidth = graph["links"][0]["physical"]["bandwidth"];
+  bandwidth = {{"choice", "gigabytes_per_second"}, {"gigabits_per_second", 400}, {"gigabytes_per_second", 100}};
+  const Ran made = import(graph);
+  ASSERT_EQ(made.code, 0) << made.err;
+  EXPECT_EQ(platform()["fabric"]["link"]["rate"], "800Gbps");
+  EXPECT_NE(made.err.find("graph.json: links.0.physical.bandwidth.gigabits_per_second without effect"),
+            std::string::npos)
+      << made.err;
+  bandwidth["choice"] = "furlongs";
+  std::filesystem::remove(folder_ / "work/p.json");
+  expect_refused_of(graph, {"graph.json: links.0.physical.bandwidth.choice: expected one of gigabits_per_second, "
+                            "gigabytes_per_second, gigatransfers_per_second, got \"furlongs\""});
+  bandwidth.erase("choice");
+  expect_refused_of(graph, {"graph.json: links.0.physical.bandwidth: expected choice, which names the member that "
+                            "counts, got gigabits_per_second, gigabytes_per_second"});
+  graph = pair();
+  graph["links"][0]["physical"]["latency"] = {{"choice", "us"}, {"ns", 25}};
+  expect_refused_of(graph, {"graph.json: links.0.physical.latency.us: expected a number, as choice names it, got ns"});
+}
+
+TEST_F(ImportInfragraph, MembersWithoutEffectAreNamedAtAllLevels) {
+  json graph = pair();
+  EXPECT_EQ(import(graph).err.find("without effect"), std::string::npos);
+  for (const char* pointer :
+       {"/annotations", "/links/0/length", "/links/0/physical/loss", "/links/0/physical/latency/jitter",
+        "/devices/0/height", "/devices/0/components/0/memory", "/devices/0/components/2/memory",
+        "/devices/0/edges/0/colour", "/devices/0/edges/0/ep1/side", "/devices/0/links/1/length", "/instances/0/rack",
+        "/edges/0/colour", "/edges/0/ep2/side"}) {
+    graph[json::json_pointer(pointer)] = 1;
+  }
+  graph["devices"][0]["components"][0]["xpu"] = {{"cores", 4}};
+  const Ran made = import(graph);
+  ASSERT_EQ(made.code, 0) << made.err;
+  for (const char* path : {"annotations", "links.0.length", "links.0.physical.loss", "links.0.physical.latency.jitter",
+                           "devices.0.height", "devices.0.components.0.memory (and 1 more such)",
+                           "devices.0.components.0.xpu.cores", "devices.0.edges.0.colour", "devices.0.edges.0.ep1.side",
+                           "devices.0.links.1.length", "instances.0.rack", "edges.0.colour", "edges.0.ep2.side"}) {
+    EXPECT_NE(made.err.find(path), std::string::npos) << path << " in " << made.err;
+  }
+}
+
+TEST_F(ImportInfragraph, EdgesThatJoinNothingAreReported) {
+  json graph = pair();
+  graph["edges"].push_back(wire("sw[0]", "port[6]", "sw[0]", "port[7]", "eth"));
+  graph["edges"].push_back(wire("sw[0]", "port[6]", "sw[0]", "port[6]", "eth"));
+  graph["edges"].push_back(wire("sw[0]", "port[5:7]", "sw[0]", "port[5:7:1]", "eth"));
+  graph["edges"].push_back(wire("sw[0]", "port[3:3]", "sw[0]", "port[5:5]", "eth"));
+  const Ran made = import(graph);
+  ASSERT_EQ(made.code, 0) << made.err;
+  for (const char* warning :
+       {"graph.json: 1 edge without effect, from an instance to itself, which is one switch: sw.0",
+        "graph.json: edges.2: it joins no two components, and has no effect",
+        "graph.json: edges.3: it joins no two components, and has no effect",
+        "graph.json: edges.4: it joins no two components, as one of its ends is empty, and has no effect"}) {
+    EXPECT_NE(made.err.find(warning), std::string::npos) << warning << " in " << made.err;
+  }
+  EXPECT_EQ(platform()["fabric"]["edges"].size(), 4U);
 }
 
 TEST_F(ImportInfragraph, ReadsJsonAndSwitchesThatAreConfiguredOverPcie) {

@@ -64,6 +64,18 @@ std::string links_of(const std::string& name, const std::string& rate) {
          rate + " 1000000 </u64values></distances2>";
 }
 
+/// Rates between all accelerators, by rows, in MB/s.
+std::string matrix_of(const std::vector<std::vector<int>>& rates) {
+  std::string ids;
+  std::string values;
+  for (std::size_t i = 0; i < rates.size(); ++i) {
+    ids += "13" + std::to_string(i) + " ";
+    for (const int rate : rates[i]) values += std::to_string(rate) + " ";
+  }
+  return "<distances2 type=\"OSDev\" name=\"NVLinkBandwidth\" indexing=\"gp\"><indexes>" + ids +
+         "</indexes><u64values>" + values + "</u64values></distances2>";
+}
+
 class ImportLstopo : public CliTest {
  protected:
   Ran import(const Board& board, const std::string& more = "") {
@@ -118,6 +130,8 @@ TEST_F(ImportLstopo, AHostBecomesNodesOfAMachine) {
 TEST_F(ImportLstopo, TheSampleRuns) {
   ASSERT_EQ(weft("import lstopo " WEFT_SOURCE_DIR "/docs/inputs/lstopo.xml --nodes 2 --out p.json").code, 0);
   EXPECT_EQ(platform()["accelerators"], 8);
+  // Four H100 with links to each other, as a board without NVSwitches has them.
+  EXPECT_EQ(platform()["scale_up"]["fabric"]["dimensions"], json({"FullyConnected(4)"}));
   const Ran sum = weft("collective p.json --op all_reduce --bytes 64KiB --data");
   EXPECT_EQ(sum.code, 0) << sum.err;
 }
@@ -215,9 +229,99 @@ TEST_F(ImportLstopo, RatesOverSwitchesAreOfAPort) {
   ASSERT_EQ(made.code, 0) << made.err;
   EXPECT_EQ(platform()["scale_up"]["part"], "nvswitch-h100");
   EXPECT_EQ(platform()["scale_up"]["fabric"]["link"]["rate"], "3600Gbps");
-  EXPECT_NE(made.out.find("NVLinkBandwidth: 450 GB/s from an accelerator, to each other one over switches"),
+  EXPECT_NE(
+      made.out.find(
+          "NVLinkBandwidth: 450 GB/s from an accelerator, to each other one over switches, since each pair has the "
+          "whole rate of a port of nvswitch-h100, 450 GB/s"),
+      std::string::npos)
+      << made.out;
+}
+
+/// NVLinks between each pair are no NVSwitch, which alone could add: SHARP is of switches.
+TEST_F(ImportLstopo, NvLinksBetweenAllPairsAreNoSwitch) {
+  Board board;
+  board.gpus = 4;
+  board.nics = 4;
+  const int link = 150000;
+  board.links = matrix_of({{0, link, link, link}, {link, 0, link, link}, {link, link, 0, link}, {link, link, link, 0}});
+  const Ran made = import(board);
+  ASSERT_EQ(made.code, 0) << made.err;
+  EXPECT_NE(made.out.find("NVLinkBandwidth: 450 GB/s from an accelerator, 150 GB/s to each other one over links of "),
             std::string::npos)
       << made.out;
+  EXPECT_NE(made.err.find("no NVSwitch is in it: scale_up has the links of nvswitch-h100 without switches"),
+            std::string::npos)
+      << made.err;
+  const json fabric = platform()["scale_up"]["fabric"];
+  EXPECT_EQ(fabric["dimensions"], json({"FullyConnected(4)"}));
+  EXPECT_EQ(fabric["link"]["rate"], "1200Gbps");
+  EXPECT_EQ(fabric["switch"]["reduction"]["trees"], 0);
+  const auto algorithm = [&](const std::string& more) {
+    const Ran sum = weft("collective p.json --op all_reduce --bytes 256MiB --json " + more);
+    EXPECT_EQ(sum.code, 0) << sum.err;
+    return json::parse(sum.out)["rows"][0]["algorithm"].get<std::string>();
+  };
+  EXPECT_EQ(algorithm(""), "dimensions");
+  EXPECT_EQ(algorithm("--algorithm nccl").find("nvls"), std::string::npos);
+  // The user can say what the file does not.
+  ASSERT_EQ(import(board, "--scale-up nvswitch-h100").code, 0);
+  EXPECT_NE(algorithm("").find("nvls"), std::string::npos);
+  // A link is missing both ways: what is left is not a switch that adds, either.
+  board.links = matrix_of({{0, link, link, 0}, {link, 0, link, link}, {link, link, 0, link}, {0, link, link, 0}});
+  expect_warning(board, "", "not every accelerator has a link to each other one (0000:10:00.0 and 0000:13:00.0 have");
+  EXPECT_EQ(platform()["scale_up"]["fabric"]["switch"]["reduction"]["trees"], 0);
+}
+
+TEST_F(ImportLstopo, ASickLinkDoesNotSlowTheOthers) {
+  Board board;
+  board.gpus = 4;
+  board.nics = 4;
+  const int link = 150000;
+  const std::string pair = "NVLinkBandwidth: 0000:10:00.0 and 0000:13:00.0 have ";
+  const std::string most = " between them, where most pairs have 150000 MB/s; each pair has 150000 MB/s in the machine";
+  board.links = matrix_of({{0, link, link, link}, {link, 0, link, link}, {link, link, 0, link}, {1, link, link, 0}});
+  expect_warning(board, "", pair + "150000 MB/s there and 1 MB/s back" + most);
+  EXPECT_EQ(platform()["scale_up"]["fabric"]["link"]["rate"], "1200Gbps");
+  board.links = matrix_of({{0, link, link, 2}, {link, 0, link, link}, {link, link, 0, link}, {2, link, link, 0}});
+  expect_warning(board, "", pair + "2 MB/s" + most);
+  board.links = matrix_of({{0, link, link, 0}, {link, 0, link, link}, {link, link, 0, link}, {link, link, link, 0}});
+  expect_warning(board, "", pair + "0 MB/s there and 150000 MB/s back" + most);
+  EXPECT_EQ(platform()["scale_up"]["fabric"]["dimensions"], json({"FullyConnected(4)"}));
+  board.links = matrix_of({{0, link, link, link}, {link, 0, link, link}, {link, link, 0, link}, {link, link, link, 0}});
+  const Ran even = import(board);
+  EXPECT_EQ(even.code, 0);
+  EXPECT_EQ(even.err.find("most pairs"), std::string::npos) << even.err;
+}
+
+/// A link of one to a switch is at fault.
+TEST_F(ImportLstopo, ASickLinkToASwitchDoesNotSlowTheOthers) {
+  Board board;
+  board.gpus = 3;
+  board.nics = 0;
+  const auto made = [&](const std::string& last) {
+    board.links =
+        "<distances2 name=\"NVLinkBandwidth\"><indexes>130 131 132 160</indexes><u64values>0 0 0 450000 "
+        "0 0 0 450000 0 0 0 " +
+        last + " 450000 450000 450000 0</u64values></distances2>";
+    std::string text = xml_of(board);
+    text.insert(text.find("<distances2") - std::string("</object>").size(),
+                "<object type=\"PCIDev\" gp_index=\"160\" pci_busid=\"0000:30:00.0\" pci_type=\"0680 [10de:22a3] "
+                "[10de:22a3] a1\" subtype=\"NVSwitch\"/>");
+    write("host.xml", text);
+    return weft("import lstopo ../host.xml --out p.json");
+  };
+  const Ran even = made("450000");
+  ASSERT_EQ(even.code, 0) << even.err;
+  EXPECT_NE(even.out.find("450 GB/s from an accelerator, to switches"), std::string::npos) << even.out;
+  EXPECT_EQ(even.err.find("most accelerators"), std::string::npos) << even.err;
+  const Ran sick = made("1");
+  ASSERT_EQ(sick.code, 0) << sick.err;
+  EXPECT_NE(sick.err.find("NVLinkBandwidth: 0000:12:00.0 has 1 MB/s in all, where most accelerators have 450000 MB/s; "
+                          "each accelerator has 450000 MB/s in the machine"),
+            std::string::npos)
+      << sick.err;
+  EXPECT_EQ(platform()["scale_up"]["fabric"]["link"]["rate"], "3600Gbps");
+  EXPECT_FALSE(platform()["scale_up"]["fabric"].contains("switch"));
 }
 
 TEST_F(ImportLstopo, NicsOnEthernetHaveItsLinks) {
