@@ -307,6 +307,26 @@ TEST(Uet, AvoidsAFailedPath) {
   EXPECT_LT(reps * 5, oblivious * 4);
 }
 
+/// Two flows that share a link arrive there in step: whom the switch cuts must not be decided by that.
+TEST(Uet, FlowsThatMeetInStepAreCutAlike) {
+  for (const std::uint64_t seed : {1, 2, 3}) {
+    test::fresh_kernel();
+    BenchConfig config = lossy_tree(100_KiB);
+    config.stall.seed = seed;
+    config.network.spines = 1;
+    config.network.uplinks = 1;
+    Bench bench(config);
+    for (const std::size_t from : {0, 1}) {
+      bench.ring_at(Time(), from, write(bench.connect(from, from + 4).a, 0, 0, 4'000'000));
+    }
+    bench.run();
+    const Time first = std::min(bench.completions(0).front().at, bench.completions(1).front().at);
+    EXPECT_GT(ports_sum(bench, &fabric::AnySwitch::PortCounters::trimmed), 400);
+    EXPECT_GT(first * 100, finished(bench) * 93) << seed;
+    EXPECT_EQ(sum(bench, &NicCounters::timeouts), 0);
+  }
+}
+
 // --- Congestion control ---
 
 /// Seven send to one at once; what was cut, and the time.
