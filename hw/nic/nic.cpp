@@ -167,6 +167,7 @@ CauseKind Nic::cause(std::uint32_t tag) const {
     case kTimeout:
     case kGap:
     case kResponseGap:
+    case kOvertaken:
       return CauseKind::kRecovery;
     case kContext:
     case kFetch:
@@ -258,6 +259,9 @@ void Nic::on_event(Time now, std::uint32_t tag, std::uint64_t data) {
       if (sprays_) [[unlikely]]
         return uet_->timeout(now, static_cast<std::uint32_t>(data));
       timeout(now, static_cast<std::uint32_t>(data));
+      break;
+    case kOvertaken:
+      uet_->look_for_overtaken(now, static_cast<std::uint32_t>(data));
       break;
     case kGap:
       request_gap(now, static_cast<std::uint32_t>(data));

@@ -459,7 +459,7 @@ class Nic final : public AnyNic, public EventTarget {
   void note_paced(Time now, std::uint32_t number, const Packet& packet);
   void note_left(Time now, const Packet& packet, std::uint32_t number);
   void note_heard(Time now, std::uint32_t number, std::uint32_t psn, std::uint32_t echo);
-  void note_confirmed(Time now, std::uint32_t number, std::int64_t wire_bytes, Time round_trip, std::uint32_t echo);
+  void note_confirmed(Time now, std::uint32_t number, Acknowledged acknowledged, std::uint32_t echo);
   void echo(Time now, const Packet& packet, Packet& ack) const;
   [[nodiscard]] Time idle_round_trip() const;
   void note_lost(Time now, std::uint32_t number);

@@ -22,7 +22,8 @@ enum Tag : std::uint32_t {
   kFetch,
   kEntries,
   kMemory,
-  kGrant
+  kGrant,
+  kOvertaken
 };
 
 }  // namespace weft::nic

@@ -275,7 +275,7 @@ void Switch::release(Time now, std::uint32_t input, std::uint8_t lane, std::uint
   book(*buffer_, dispatcher_, *this, input, lane, bytes, gone);
 }
 
-inline bool Switch::enqueue(std::uint32_t output, std::uint32_t lane, Packet& packet) {
+bool Switch::enqueue(std::uint32_t output, std::uint32_t lane, Packet& packet) {
   const std::uint32_t source = source_of(packet);
   if (!is_made(lane)) [[unlikely]]
     make_lane(lane);

@@ -82,7 +82,8 @@ struct SwitchPower {
 /// its output free and nobody waiting costs one event.
 ///
 /// With `buffer.trim` (switch_trimming.cpp; packet trimming of the Ultra Ethernet Specification 1.0, 4.1) a packet that
-/// finds so much in the queue of its output, or no room in the buffer, is cut to its header. Headers and what tells of
+/// finds so much in the queue of its output is cut to its header, or instead of it the newest that waits there, by the
+/// toss of a coin. One that finds no room in the buffer is cut. Headers and what tells of
 /// other packets wait on the last lane, which has ten turns for one of the others.
 ///
 /// A packet for a group leaves by each port of the group's tree but the one that it came by; every copy waits and is
@@ -307,6 +308,8 @@ class Switch final : public AnySwitch, public EventTarget {
   void find_last_hops();
   [[nodiscard]] static bool is_urgent(const Packet& packet);
   bool cut(Time now, Packet& packet, bool held);
+  bool cut_at_output(Time now, std::uint32_t output, Packet& packet);
+  bool cut_newest(Time now, std::uint32_t output);
   std::uint32_t lane_to_wait(Time now, std::uint32_t output, std::uint32_t lane, Packet& packet);
   [[nodiscard]] std::uint32_t lane_in_turn(std::uint32_t output);
   [[nodiscard]] std::uint32_t urgent_lane() const { return lanes_ - 1; }
@@ -418,7 +421,14 @@ class Switch final : public AnySwitch, public EventTarget {
     double share = 0;
     Time at;
   };
-  std::vector<Load> loads_;                 ///< by output; empty where none is measured
+  std::vector<Load> loads_;  ///< by output; empty where none is measured
+  /// Of an output: what has come last of those that may be cut; it may have left.
+  struct Newest {
+    const Packet* packet = nullptr;
+    std::uint32_t source = 0;
+    std::uint32_t lane = 0;
+  };
+  std::vector<Newest> newest_;              ///< empty where none is cut
   std::vector<std::int64_t> urgent_bytes_;  ///< that wait for an output, of those waiting; empty where none is cut
   std::vector<std::uint8_t> urgent_turns_;  ///< by output: in a row
   std::vector<bool> last_hops_;             ///< by output: it leads to an end

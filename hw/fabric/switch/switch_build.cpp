@@ -67,6 +67,7 @@ Switch::Switch(sc_core::sc_module_name name, const Config& config, Dispatcher& d
   if (trims_) {
     urgent_bytes_.resize(links.size());
     urgent_turns_.resize(links.size());
+    newest_.resize(links.size());
   }
   if (measures_load_) loads_.resize(links.size());
   if (config.reduction.trees > 0) {

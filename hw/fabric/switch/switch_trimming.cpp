@@ -64,14 +64,53 @@ bool Switch::cut(Time now, Packet& packet, bool held) {
   return true;
 }
 
-/// The lane on which a packet waits for an output; what finds the queue full is cut.
-std::uint32_t Switch::lane_to_wait(Time now, std::uint32_t index, std::uint32_t lane, Packet& packet) {
-  const std::int64_t queued = outputs_[index].waiting_bytes - urgent_bytes_[index];
-  if (queued + packet.wire_bytes > config_.buffer.trim.count() && cut(now, packet, true)) {
-    ++port_counters_[index].trimmed;
-    if (!last_hops_[index]) packet.flags |= Packet::kBeforeLastHop;
+bool Switch::cut_at_output(Time now, std::uint32_t index, Packet& packet) {
+  if (!cut(now, packet, true)) return false;
+  ++port_counters_[index].trimmed;
+  if (!last_hops_[index]) packet.flags |= Packet::kBeforeLastHop;
+  return true;
+}
+
+/// Cuts the newest packet that waits for an output, and lets its header wait on the last lane. False if that has left,
+/// or may not be cut.
+bool Switch::cut_newest(Time now, std::uint32_t index) {
+  const Newest newest = newest_[index];
+  if (newest.packet == nullptr) return false;
+  Output& output = outputs_[index];
+  Queue& q = queue(index, newest.lane, newest.source);
+  if (q.head == nullptr || q.tail != newest.packet || !may_be_cut(*q.tail)) return false;
+  Packet& packet = *q.tail;
+  if (q.head == q.tail) {
+    dequeue(index, newest.lane, newest.source);
+  } else {
+    Packet* before = q.head;
+    while (before->next != q.tail) before = before->next;
+    before->next = nullptr;
+    q.tail = before;
+    --output.waiting;
+    output.waiting_bytes -= packet.wire_bytes;
   }
-  return is_urgent(packet) ? urgent_lane() : lane;
+  Input& from = inputs_[packet.ingress];
+  const Time missing = from.missing(now, packet);
+  packet.tail_lag_ps = static_cast<std::uint32_t>(missing.count());
+  cut_at_output(now, index, packet);
+  if (missing > Time()) from.waits(now, packet);
+  if (enqueue(index, urgent_lane(), packet)) arm(now, index);
+  return true;
+}
+
+/// The lane on which a packet waits for an output. Where it finds the queue full, it or the newest that waits is cut,
+/// by the toss of a coin (htsim/sim/compositequeue.cpp): flows that arrive in step would otherwise keep their places in
+/// the queue, and one of them would always find it full.
+std::uint32_t Switch::lane_to_wait(Time now, std::uint32_t index, std::uint32_t lane, Packet& packet) {
+  if (is_urgent(packet)) return urgent_lane();
+  const std::int64_t queued = outputs_[index].waiting_bytes - urgent_bytes_[index];
+  if (queued + packet.wire_bytes > config_.buffer.trim.count() && may_be_cut(packet)) {
+    const bool spared = !has_arbiters_ && random_.share() < 0.5 && cut_newest(now, index);
+    if (!spared && cut_at_output(now, index, packet)) return urgent_lane();
+  }
+  newest_[index] = {&packet, source_of(packet), lane};
+  return lane;
 }
 
 }  // namespace weft::fabric

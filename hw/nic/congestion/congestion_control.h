@@ -28,6 +28,7 @@ namespace weft::nic {
 struct Acknowledged {
   std::int64_t wire_bytes = 0;
   Time round_trip;      ///< since the last of them left; its receiver acknowledges a packet when the last byte is there
+  Time in_sender;       ///< how long that one was read from memory, and waited, before it left
   Time endpoint;        ///< how long it waited after that, in its receiver, for the host link
   bool marked = false;  ///< by a switch, as having passed a congested queue
   double load = 0;      ///< of the fullest link on its path (hw/core/path_load.h); 0 where no switch measures that
@@ -52,6 +53,8 @@ class CongestionControl {
   virtual void acknowledged(Time /*now*/, const Acknowledged& /*packets*/) {}
   /// A packet is missing and sent again, with recovery.
   virtual void lost(Time /*now*/) {}
+  /// Likewise of Ultra Ethernet, where no switch has told of it: those that left later have come.
+  virtual void overtaken(Time now, std::int64_t /*wire_bytes*/) { lost(now); }
   /// Nothing was heard of packets of so many bytes on the wire for a timeout, and they are sent again.
   virtual void timed_out(Time now, std::int64_t /*wire_bytes*/) { lost(now); }
 

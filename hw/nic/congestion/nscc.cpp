@@ -33,10 +33,14 @@ SignalWindow::SignalWindow(const CongestionSite& site, const Config& config)
       window_(most_),
       scale_(carried_ / kReferenceCarried) {}
 
-void SignalWindow::learn_base(Time trip) {
-  if (trip <= Time() || trip >= base_) return;
-  base_ = trip;
-  most_ = std::max(packet_, config_.most * carried_ * seconds(base_) / seconds(network_));
+void SignalWindow::learn_base(const Acknowledged& packets) {
+  const Time trip = packets.round_trip;
+  if (trip <= Time() || (trip >= base_ && packets.in_sender >= in_sender_)) return;
+  base_ = std::min(base_, trip);
+  in_sender_ = std::min(in_sender_, packets.in_sender);
+  // The network's covers the time in the sender.
+  const Time away = std::min(base_ + in_sender_, network_);
+  most_ = std::max(packet_, config_.most * carried_ * seconds(away) / seconds(network_));
 }
 
 void SignalWindow::keep_in_bounds() {
@@ -101,7 +105,7 @@ void SignalWindow::apply(Time now) {
 void SignalWindow::acknowledged(Time now, const Acknowledged& packets) {
   const auto bytes = static_cast<double>(packets.wire_bytes);
   const Time trip = packets.round_trip;
-  learn_base(trip);
+  learn_base(packets);
   const double delay = seconds(trip - base_);
   arrived(bytes);
   achieved_ += bytes;

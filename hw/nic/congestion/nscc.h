@@ -22,14 +22,17 @@ namespace weft::nic {
 /// | marked | nothing, since other paths may be free | cut in proportion to what the mean delay has above its target |
 ///
 /// While queues are empty for a window's worth of bytes it grows fast. A cut packet takes its bytes off the window, and
-/// counts in the mean delay as one that has waited for a round trip of the network. Once in a base round trip and
-/// target, if packets were cut since the last time or delays are long, and little has arrived, the window becomes what
-/// has arrived (quick adapt). Of what was under way then, marks and cuts are passed over. A timeout takes a packet off,
-/// and says nothing of queues: a switch tells of what it cuts.
+/// counts in the mean delay as one that has waited for a round trip of the network. One that others have overtaken
+/// leaves the window as it is. Once in a base round trip and target, if packets were cut since the last time or delays
+/// are long, and little has arrived, the window becomes what has arrived (quick adapt). Of what was under way then,
+/// marks and cuts are passed over. A timeout takes a packet off, and says nothing of queues: a switch tells of what it
+/// cuts.
 ///
 /// Steps are given for a reference network of 100 Gb/s and 12 us and scale with what the link carries in a round trip.
 /// Parameters and steps are those of htsim (github.com/ultraethernet/uet-htsim, htsim/sim/uec.cpp, August 2025). The
-/// base is the shortest round trip that was seen, and no more than the network's longest idle one.
+/// base is the shortest round trip that was seen, and no more than the network's longest idle one. Packets count from
+/// when they are cut, so the largest window covers the shortest time of a packet in its sender as well: there, hosts
+/// take no time.
 ///
 /// Marks have to begin at a lower delay than trimming. Without marks nothing cuts a window in proportion to itself but
 /// quick adapt, and flows keep what luck gave them.
@@ -70,6 +73,7 @@ class SignalWindow : public CongestionControl {
   void congested(Time /*now*/) override {}
   void acknowledged(Time now, const Acknowledged& packets) override;
   void lost(Time now) override;
+  void overtaken(Time /*now*/, std::int64_t wire_bytes) override { arrived(static_cast<double>(wire_bytes)); }
   void timed_out(Time now, std::int64_t wire_bytes) override;
   [[nodiscard]] std::optional<Rate> rate(Time /*now*/) override { return std::nullopt; }
   [[nodiscard]] std::int64_t window(Time /*now*/) override { return static_cast<std::int64_t>(window_); }
@@ -81,7 +85,7 @@ class SignalWindow : public CongestionControl {
  private:
   void arrived(double bytes);
   void mean(double delay, bool marked);
-  void learn_base(Time trip);
+  void learn_base(const Acknowledged& packets);
   /// `bad`: of a packet that was marked or cut.
   bool adapt(Time now, double delay, bool bad);
   bool grow_fast(double delay, double bytes);
@@ -92,6 +96,7 @@ class SignalWindow : public CongestionControl {
   double packet_;
   Time network_;  ///< its longest idle round trip
   Time base_;
+  Time in_sender_ = kNever;  ///< the shortest
   Time target_;
   double carried_;  ///< by the link in that
   double most_;

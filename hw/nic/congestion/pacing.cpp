@@ -118,7 +118,7 @@ void Nic::note_paced(Time now, std::uint32_t number, const Packet& packet) {
   Congestion::UnderWay& under_way = *congestion.under_way;
   if (packet.psn != (psn & kPsnMask) || (!under_way.packets.empty() && under_way.packets.back().psn == psn)) return;
   const std::uint32_t bytes = packet.opcode == Opcode::kReadRequest ? 0 : packet.wire_bytes;
-  under_way.packets.push_back({psn, bytes, now});
+  under_way.packets.push_back({psn, bytes, now, now});
   under_way.bytes += bytes;
 }
 
@@ -138,6 +138,7 @@ void Nic::note_heard(Time now, std::uint32_t number, std::uint32_t psn, std::uin
     if (under_way.packets.front().wire_bytes == 0) continue;
     acknowledged.wire_bytes += under_way.packets.front().wire_bytes;
     left = under_way.packets.front().left;
+    acknowledged.in_sender = left - under_way.packets.front().cut;
   }
   if (acknowledged.wire_bytes == 0) return;
   under_way.bytes -= acknowledged.wire_bytes;
@@ -156,12 +157,9 @@ bool Nic::Congestion::marked(std::uint32_t echo) {
 }
 
 /// With Ultra Ethernet, whose packets come in any order: what note_heard() is for others.
-void Nic::note_confirmed(Time now, std::uint32_t number, std::int64_t wire_bytes, Time round_trip, std::uint32_t echo) {
+void Nic::note_confirmed(Time now, std::uint32_t number, Acknowledged acknowledged, std::uint32_t echo) {
   Congestion& congestion = *pairs_[number].congestion;
   if (congestion.under_way == nullptr) return;
-  Acknowledged acknowledged;
-  acknowledged.wire_bytes = wire_bytes;
-  acknowledged.round_trip = round_trip;
   acknowledged.held = std::exchange(congestion.held, false);
   Echo::read(echo, acknowledged);
   congestion.control->acknowledged(now, acknowledged);

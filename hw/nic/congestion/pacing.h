@@ -19,6 +19,7 @@ struct Nic::Congestion {
     struct Sent {
       std::uint32_t psn = 0;
       std::uint32_t wire_bytes = 0;  ///< 0 of a read, which is answered and not acknowledged
+      Time cut;
       Time left;
     };
     std::deque<Sent> packets;

@@ -192,6 +192,7 @@ void Nic::Uet::acknowledge(Time now, const Packet& packet, std::uint32_t psn) {
   const std::uint32_t cumulative = pair.expected_psn - 1;
   Packet& ack = nic_.control(Opcode::kAck, number, cumulative);
   nic_.echo(now, packet, ack);
+  ack.flags |= packet.flags & Packet::kRepeated;
   const std::uint32_t beyond = before(cumulative, furthest) ? furthest - cumulative : 0;
   const std::uint32_t back = std::min(cumulative + beyond - psn, kNoLatest);
   std::uint64_t here = 0;
@@ -225,9 +226,7 @@ Time Nic::Uet::take_response(Time now, Packet& packet) {
   answer.here[place] = true;
   answer.visible = std::max(answer.visible, nic_.store(now, packet, read.request.local_address + packet.address));
   const Time drained = nic_.host_.written(now);
-  mine.progress = now;
-  mine.retries = 0;
-  mine.jitter = Time();
+  note_progress(now, number);
   if (--answer.missing > 0) return drained;
   const Time visible = answer.visible;
   mine.reads.erase(found);

@@ -93,10 +93,10 @@ void Nic::Uet::note_cut(Time now, std::uint32_t number, Packet& packet) {
   const std::uint32_t place = packet.psn - (pair.acknowledged + 1);
   const std::uint32_t bytes = packet.opcode == Opcode::kReadRequest ? 0 : packet.wire_bytes;
   if (place == mine.sent.size()) {
-    mine.sent.push_back({kNever, bytes, entropy, State::kOut, false});
+    mine.sent.push_back({now, kNever, bytes, entropy, State::kOut, 0});
     mine.credits.backlog -= bytes;
   } else if (place < mine.sent.size() && mine.sent[place].state == State::kLost) {
-    mine.sent[place] = {kNever, bytes, entropy, State::kOut, mine.sent[place].doubtful};
+    mine.sent[place] = {now, kNever, bytes, entropy, State::kOut, mine.sent[place].doubts};
     mine.credits.backlog -= bytes;
   } else {
     return;  // a piece of a read whose request has come
@@ -132,7 +132,9 @@ void Nic::Uet::note_left(Time now, const Packet& packet, std::uint32_t number) {
   sent->left = now;
   forget_confirmed(number);
   flow(number).order.push_back({psn, now});
+  flow(number).heard = now;
   arm_timer(now, number);
+  plan_look(now, number);
 }
 
 void Nic::Uet::forget_confirmed(std::uint32_t number) {
@@ -166,7 +168,7 @@ void Nic::Uet::confirm(std::uint32_t number, Sent& sent, std::int64_t& wire_byte
 void Nic::Uet::lose(Time now, std::uint32_t number, std::uint32_t psn, Sent& sent, bool surely) {
   Flow& mine = flow(number);
   sent.state = State::kLost;
-  sent.doubtful = sent.doubtful || !surely;
+  if (!surely && sent.doubts < UINT8_MAX) ++sent.doubts;
   mine.lost.push_back(psn);
   mine.credits.backlog += sent.wire_bytes;
   QueuePair& pair = nic_.pairs_[number];
@@ -189,9 +191,14 @@ void Nic::Uet::take_acknowledgement(Time now, const Packet& ack) {
   std::int64_t wire_bytes = 0;
   Time left = kNever;
   const Sent* sent = back == kNoLatest ? nullptr : find(number, furthest - back);
-  if (sent != nullptr && sent->state == State::kOut && sent->left != kNever && !sent->doubtful) {
+  // Of several copies it is known which one this is for if they are two.
+  const int copy = (ack.flags & Packet::kRepeated) != 0 ? 1 : 0;
+  if (sent != nullptr && sent->state == State::kOut && sent->left != kNever &&
+      (sent->doubts == 0 || (sent->doubts == 1 && copy == 1))) {
     left = sent->left;
     mine.round_trip = now - left;
+    mine.in_sender = left - sent->cut;
+    mine.newest = std::max(mine.newest, left);
     const bool marked = Congestion::marked(ack.immediate);
     mine.paths->heard(now, sent->entropy, marked ? PathNews::kMarked : PathNews::kGood);
   }
@@ -208,23 +215,17 @@ void Nic::Uet::take_acknowledgement(Time now, const Packet& ack) {
     mine.sent.pop_front();
     ++pair.acknowledged;
   }
-  if (wire_bytes > 0 || advances) {
-    mine.progress = now;
-    mine.retries = 0;
-    mine.jitter = Time();
-  }
+  if (wire_bytes > 0 || advances) note_progress(now, number);
   if (wire_bytes > 0 && pair.congestion != nullptr) {
-    nic_.note_confirmed(now, number, wire_bytes, mine.round_trip, ack.immediate);
+    Acknowledged acknowledged;
+    acknowledged.wire_bytes = wire_bytes;
+    acknowledged.round_trip = mine.round_trip;
+    acknowledged.in_sender = mine.in_sender;
+    nic_.note_confirmed(now, number, acknowledged, ack.immediate);
   }
-  // One that left long before the latest has been lost.
-  for (forget_confirmed(number); left != kNever && !mine.order.empty(); forget_confirmed(number)) {
-    const Left first = mine.order.front();
-    if (first.left + nic_.config_.reorder_wait >= left) break;
-    Sent& late = *find(number, first.psn);
-    mine.paths->heard(now, late.entropy, PathNews::kLost);
-    nic_.note_lost(now, number);
-    lose(now, number, first.psn, late, false);
-  }
+  mine.heard = now;
+  if (left != kNever) find_overtaken(now, number);
+  plan_look(now, number);
   if (advances) {
     if (pair.extra != nullptr) pair.extra->refused_since = kNever;
     nic_.retire(now, number);

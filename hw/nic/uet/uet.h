@@ -17,8 +17,11 @@ namespace weft::nic {
 /// close). Verbs above it are the same.
 ///
 /// Sending (sender.cpp): each packet has an entropy value of the queue pair's PathSelector. What has left is remembered
-/// until it is acknowledged. A packet is sent again when its receiver says that a switch has cut it, when one that left
-/// `reorder_wait` later has come, or when `ack_timeout` has passed.
+/// until it is acknowledged. A packet is sent again when its receiver says that a switch has cut it, when `ack_timeout`
+/// has passed, or when it was overtaken: one that left `reorder_wait` later has come, or any that left later and
+/// `reorder_wait` and a round trip have passed (RACK, RFC 8985, 6.2 and 6.3). If nothing that left later has come, the
+/// oldest is sent again when nothing was heard for `reorder_wait` and two round trips, and again in twice that time, up
+/// to `ack_timeout` (tail loss probe, RFC 8985, 7): its acknowledgement tells of the others.
 ///
 /// Receiving (receiver.cpp): a packet is written to memory where it belongs as it comes: a write names its place, a
 /// send names the receive that it takes and its offset. Messages complete in their order, each when all its packets
@@ -43,11 +46,14 @@ struct Nic::Uet {
 
   enum class State : std::uint8_t { kOut, kHere, kLost };
   struct Sent {
+    Time cut;
     Time left = kNever;  ///< the latest time; kNever: it is read ahead
     std::uint32_t wire_bytes = 0;
     std::uint16_t entropy = 0;
     State state = State::kOut;
-    bool doubtful = false;  ///< sent again although it may have come: an acknowledgement may be for either (Karn 1987)
+    /// How often it was sent again although it may have come. An acknowledgement may be for any of them (Karn 1987),
+    /// and says whether it is for the first.
+    std::uint8_t doubts = 0;
   };
   struct Left {
     std::uint32_t psn;
@@ -84,7 +90,12 @@ struct Nic::Uet {
     std::map<std::uint32_t, Answer> reads;
     Time progress;
     Time jitter;
-    Time round_trip;  ///< the latest
+    Time round_trip;           ///< the latest; 0s: none yet
+    Time in_sender;            ///< of the same packet
+    Time newest = Time(-1);    ///< when the latest of those that have come had left
+    Time heard;                ///< when something left or an acknowledgement came, the latest time
+    Time look_at = kNever;     ///< for packets that were overtaken
+    std::uint32_t probes = 0;  ///< since the latest progress
     std::uint32_t retries = 0;
     std::uint32_t asked = 0;   ///< the latest packet that is acknowledged at once
     std::uint16_t taking = 0;  ///< messages so far that take a receive
@@ -130,6 +141,7 @@ struct Nic::Uet {
   void note_cut(Time now, std::uint32_t number, Packet& packet);
   void note_left(Time now, const Packet& packet, std::uint32_t number);
   void timeout(Time now, std::uint32_t number);
+  void look_for_overtaken(Time now, std::uint32_t number);
   void give_up(std::uint32_t number);
   /// Of a packet that is not the selector's affair: in turn.
   [[nodiscard]] std::uint32_t entropy_bits(std::uint32_t number) {
@@ -155,6 +167,13 @@ struct Nic::Uet {
   void lose(Time now, std::uint32_t number, std::uint32_t psn, Sent& sent, bool surely);
   void forget_confirmed(std::uint32_t number);
   void arm_timer(Time now, std::uint32_t number);
+  void note_progress(Time now, std::uint32_t number);
+  void lose_overtaken(Time now, std::uint32_t number);  ///< the oldest
+  /// Sends again what was overtaken.
+  void find_overtaken(Time now, std::uint32_t number);
+  /// When packets may count as overtaken, if nothing is heard until then.
+  [[nodiscard]] Time next_look(std::uint32_t number);
+  void plan_look(Time now, std::uint32_t number);
   void take_acknowledgement(Time now, const Packet& ack);
   void take_nak(Time now, const Packet& nak);
   void take_refusal(Time now, const Packet& refusal);
