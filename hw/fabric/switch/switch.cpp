@@ -275,7 +275,7 @@ void Switch::release(Time now, std::uint32_t input, std::uint8_t lane, std::uint
   book(*buffer_, dispatcher_, *this, input, lane, bytes, gone);
 }
 
-bool Switch::enqueue(std::uint32_t output, std::uint32_t lane, Packet& packet) {
+inline bool Switch::enqueue(std::uint32_t output, std::uint32_t lane, Packet& packet) {
   const std::uint32_t source = source_of(packet);
   if (!is_made(lane)) [[unlikely]]
     make_lane(lane);
@@ -304,6 +304,10 @@ bool Switch::enqueue(std::uint32_t output, std::uint32_t lane, Packet& packet) {
   if (probe_ != nullptr) [[unlikely]]
     draw(output);
   return first;
+}
+
+bool Switch::let_wait(std::uint32_t output, std::uint32_t lane, Packet& packet) {
+  return enqueue(output, lane, packet);
 }
 
 Packet* Switch::dequeue(std::uint32_t output, std::uint32_t lane, std::uint32_t input) {

@@ -303,6 +303,8 @@ class Switch final : public AnySwitch, public EventTarget {
   void forward(Time now, std::uint32_t output, std::uint32_t lane, Packet& packet);
   /// True if it is the first of its queue.
   bool enqueue(std::uint32_t output, std::uint32_t lane, Packet& packet);
+  /// The same, for what is rare enough to be called from other files.
+  bool let_wait(std::uint32_t output, std::uint32_t lane, Packet& packet);
   void draw(std::uint32_t output);
   void mark(std::uint32_t output, Packet& packet);
   void find_last_hops();

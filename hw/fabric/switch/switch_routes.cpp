@@ -46,7 +46,7 @@ void Switch::route_again(Time now, std::uint32_t index) {
       }
     }
   }
-  for (std::size_t i = 0; i < copies.size(); ++i) enqueue(index, lanes[i], *copies[i]);
+  for (std::size_t i = 0; i < copies.size(); ++i) let_wait(index, lanes[i], *copies[i]);
   if (!copies.empty()) arm(now, index);
   for (Packet* packet : packets) {
     packet->tail_lag_ps = static_cast<std::uint32_t>(inputs_[packet->ingress].missing(now, *packet).count());

@@ -95,7 +95,7 @@ bool Switch::cut_newest(Time now, std::uint32_t index) {
   packet.tail_lag_ps = static_cast<std::uint32_t>(missing.count());
   cut_at_output(now, index, packet);
   if (missing > Time()) from.waits(now, packet);
-  if (enqueue(index, urgent_lane(), packet)) arm(now, index);
+  if (let_wait(index, urgent_lane(), packet)) arm(now, index);
   return true;
 }
 
