@@ -471,6 +471,8 @@ std::vector<std::string> Machine::warnings() const {
     for (const auto& nic : interfaces) dropped += nic->counters().dropped;
     append(lines, describe_short_reorder(config, plan, dropped, path));
     append(lines, describe_late_marks(config, plan));
+    append(lines, describe_unsprayed(config, plan, path));
+    append(lines, describe_idle_trimming(plan));
   };
   describe(nics_, config_.nic, *network_plan_, "nic");
   if (has_ports()) describe(ports_, config_.scale_up.port, *node_plans_.front(), "scale_up.port");

@@ -38,11 +38,11 @@ bool may_overtake(const fabric::Plan& plan) {
 void check_order(const fabric::Plan& plan, const nic::NicConfig& nic, const std::string& interface) {
   const std::string& network = plan.path();
   if (nic.recovers() || !may_overtake(plan)) return;
-  throw ConfigError(interface + ".recovery", "expected true, since " + network + ".routing is " +
-                                                 std::string(name_of(plan.config().routing)) +
-                                                 ": packets of a queue pair overtake each other, and what comes ahead "
-                                                 "of its turn would be dropped and not sent again; " +
-                                                 interface + ".reorder=1MiB beside it keeps most of them");
+  throw ConfigError(interface + ".recovery",
+                    "expected true, since " + network + ".routing is " + std::string(name_of(plan.config().routing)) +
+                        ": packets of a queue pair overtake each other, and what comes ahead "
+                        "of its turn would be dropped and not sent again; " +
+                        interface + ".reorder=" + to_text(fitting_reorder(nic, plan)) + " beside it keeps them");
 }
 
 /// While old and new routes mix, packets of a queue pair overtake each other, and some find no way left.
@@ -116,11 +116,20 @@ void check_marking(const fabric::Plan& plan) {
   }
 }
 
-/// Headers need a lane that no payload has.
-void check_trimming(const fabric::Plan& plan) {
+/// Headers need a lane that no payload has, and a transport that asks for the rest.
+void check_trimming(const fabric::Plan& plan, const nic::NicConfig& nic, const std::string& interface) {
   const fabric::FabricConfig& config = plan.config();
+  const Bytes trim = config.switch_config.buffer.trim;
+  if (trim == Bytes()) return;
+  if (nic.transport != nic::Transport::kUet && has_lossy_links(plan)) {
+    throw ConfigError(plan.path() + ".switch.buffer.trim",
+                      "expected 0B, since " + interface + ".transport is " + std::string(name_of(nic.transport)) +
+                          ", which asks for no packet that was cut to its header, got " + to_text(trim) + ": set " +
+                          interface + ".transport=uet for that, or 0B and " + interface +
+                          ".recovery=true, which sends again what was dropped");
+  }
   const int least = plan.topology().lanes_needed + 1;
-  if (config.switch_config.buffer.trim == Bytes() || config.link.lanes >= least) return;
+  if (config.link.lanes >= least) return;
   throw ConfigError(plan.path() + ".link.lanes", "expected at least " + std::to_string(least) + ", since " +
                                                      plan.path() +
                                                      ".switch.buffer.trim cuts packets to headers, which have a lane "
@@ -267,7 +276,7 @@ void check_interface(const fabric::Plan& plan, const nic::NicConfig& nic, const 
   check_host_link(nic, plan.config(), interface);
   check_ack_timeout(nic, plan, interface);
   check_marking(plan);
-  check_trimming(plan);
+  check_trimming(plan, nic, interface);
   check_feedback(plan, nic, interface);
   check_pcie(nic.pcie, interface + ".pcie");
   check_whole_elements(plan.config().segment, kElement, plan.path() + ".segment");

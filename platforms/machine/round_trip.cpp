@@ -96,19 +96,33 @@ std::vector<std::string> describe_hasty_repeats(const nic::NicConfig& config, co
           round_time(round.idle) + " at the least, and " + round_time(round.full) + " behind full buffers"};
 }
 
+bool has_lossy_links(const fabric::Plan& plan) {
+  const fabric::Topology& topology = plan.topology();
+  return std::any_of(topology.switches.begin(), topology.switches.end(), [&](const auto& node) {
+    return std::any_of(node.ports.begin(), node.ports.end(), [&](const auto& port) {
+      return topology.link_of(port).flow_control == fabric::FlowControl::kLossy;
+    });
+  });
+}
+
+Bytes fitting_reorder(const nic::NicConfig& config, const fabric::Plan& plan) {
+  const Time away = 3 * config.reorder_wait + 2 * RoundTrip(plan).idle;
+  const double bytes =
+      static_cast<double>(plan.end_link(0).rate.count()) / 8 * static_cast<double>(away.count()) * 1e-12;
+  constexpr std::int64_t kUnit = 64 << 10;
+  return Bytes((static_cast<std::int64_t>(bytes) / kUnit + 1) * kUnit);
+}
+
 std::vector<std::string> describe_short_reorder(const nic::NicConfig& config, const fabric::Plan& plan,
                                                 std::int64_t dropped, const std::string& interface) {
   if (config.transport == nic::Transport::kUet || config.reorder == Bytes() || dropped == 0) return {};
-  // What is sent until the sender knows of a gap and what fills it is here.
-  const double seconds = 2 * static_cast<double>(RoundTrip(plan).idle.count()) * 1e-12;
-  const double bytes = static_cast<double>(plan.end_link(0).rate.count()) / 8 * seconds;
-  constexpr std::int64_t kUnit = 4096;
-  const Bytes enough((static_cast<std::int64_t>(bytes) / kUnit + 1) * kUnit);
+  const Bytes enough = fitting_reorder(config, plan);
   if (config.reorder >= enough) return {};
   return {interface + ".reorder: " + to_text(config.reorder) + " had no place for " + std::to_string(dropped) +
           " packets that came ahead of their turn, each of which was waited for and sent again by itself. That takes " +
-          "longer than 0B, which goes back to a gap and sends again all that follows; two round trips have " +
-          to_text(enough) + " under way"};
+          "longer than 0B, which goes back to a gap and sends again all that follows. In " + interface +
+          ".reorder_wait of " + to_text(config.reorder_wait) + ", three times, and two round trips " + to_text(enough) +
+          " come: expected at least that, or a shorter wait"};
 }
 
 void post_stores(const std::vector<std::unique_ptr<nic::AnyNic>>& ports, const fabric::Plan& plan) {

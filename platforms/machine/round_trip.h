@@ -44,6 +44,14 @@ void check_ack_timeout(const nic::NicConfig& config, const fabric::Plan& plan, c
 [[nodiscard]] std::vector<std::string> describe_hasty_repeats(const nic::NicConfig& config, const fabric::Plan& plan,
                                                               const std::string& interface);
 
+/// Whether a link of some switch is lossy.
+[[nodiscard]] bool has_lossy_links(const fabric::Plan& plan);
+
+/// A `reorder` with which a queue pair holds what comes until a gap is filled: a gap waits up to two
+/// `reorder_wait` until it is asked for, since the next one begins with the end of the one before, and one more if what
+/// is sent again is lost; each time a round trip. Whole units of 64KiB.
+[[nodiscard]] Bytes fitting_reorder(const nic::NicConfig& config, const fabric::Plan& plan);
+
 /// A `reorder` that had no place for `dropped` packets which came ahead of their turn: one line for people, or nothing.
 [[nodiscard]] std::vector<std::string> describe_short_reorder(const nic::NicConfig& config, const fabric::Plan& plan,
                                                               std::int64_t dropped, const std::string& interface);

@@ -178,6 +178,40 @@ std::vector<std::string> describe_idle_pairs(const MachineConfig& config, std::u
           "collectives.dimensions.all_reduce, all_gather and reduce_scatter uses all"};
 }
 
+std::vector<std::string> describe_unsprayed(const nic::NicConfig& nic, const fabric::Plan& network,
+                                            const std::string& interface) {
+  const fabric::Routing routing = network.config().routing;
+  const bool keeps_paths = routing == fabric::Routing::kAuto || routing == fabric::Routing::kDmodk;
+  const bool sprays = nic.transport == nic::Transport::kUet && nic.uet.paths > 1;
+  if (!sprays || !keeps_paths || network.config().topology != fabric::Shape::kFatTree) return {};
+  const bool has_choice = std::any_of(
+      network.topology().switches.begin(), network.topology().switches.end(), [](const fabric::Topology::Node& node) {
+        const auto up =
+            std::count_if(node.ports.begin(), node.ports.end(), [](const auto& port) { return !port.is_end; });
+        return node.level == 0 && up > 1;
+      });
+  if (!has_choice) return {};
+  return {interface + ".transport is uet, whose packets are to take one of " + std::to_string(nic.uet.paths) +
+          " paths each, and " + network.path() + ".routing is " + std::string(name_of(routing)) +
+          ", with which all of a queue pair take the same path; " + network.path() + ".routing=ecmp spreads them"};
+}
+
+std::vector<std::string> describe_idle_trimming(const fabric::Plan& network) {
+  const Bytes trim = network.config().switch_config.buffer.trim;
+  if (trim == Bytes() || !has_lossy_links(network)) return {};
+  Bytes most;
+  for (const auto& node : network.topology().switches) {
+    Bytes held = network.config().switch_config.buffer.shared;
+    for (const auto& port : node.ports) held = held + network.topology().link_of(port).buffer;
+    most = std::max(most, held);
+  }
+  if (trim <= most) return {};
+  const std::string path = network.path();
+  return {path + ".switch.buffer.trim of " + to_text(trim) + " is more than a switch holds, which is " + to_text(most) +
+          " with " + path + ".switch.buffer.shared and the " + path +
+          ".link.buffer of each port: no queue is that long, and packets are cut only where they find no room"};
+}
+
 std::vector<std::string> describe_late_marks(const nic::NicConfig& nic, const fabric::Plan& network) {
   const fabric::Switch::Config& config = network.config().switch_config;
   const Bytes trim = config.buffer.trim;

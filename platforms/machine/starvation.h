@@ -40,6 +40,14 @@ struct RingUse {
 /// line for people, or none.
 [[nodiscard]] std::vector<std::string> describe_idle_pairs(const MachineConfig& config, std::uint32_t followed);
 
+/// Packets of Ultra Ethernet whose entropy no switch follows although there are several paths. A line for people, or
+/// none.
+[[nodiscard]] std::vector<std::string> describe_unsprayed(const nic::NicConfig& nic, const fabric::Plan& network,
+                                                          const std::string& interface);
+
+/// A `trim` that no queue can reach. A line for people, or none.
+[[nodiscard]] std::vector<std::string> describe_idle_trimming(const fabric::Plan& network);
+
 /// Marks that begin where packets are already cut, of which `nscc` hears nothing. A line for people, or none.
 [[nodiscard]] std::vector<std::string> describe_late_marks(const nic::NicConfig& nic, const fabric::Plan& network);
 

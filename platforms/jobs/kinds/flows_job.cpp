@@ -110,6 +110,9 @@ class FlowsJob final : public Job {
     row("  99 of 100", short_time(times.percentile(99)));
     text += fmt::format("{:<24}{:>10}  from rank {} to {}\n", "  longest", short_time(times.sorted.back()),
                         slowest.from, slowest.to);
+    const auto [again, timeouts] = repeats();
+    if (again > 0) row("packets sent again", std::to_string(again));
+    if (timeouts > 0) row("timeouts", std::to_string(timeouts));
     row("all together", fmt::format("{:.1f} Gb/s", goodput(result) * 1e-9));
     if (result.wrong >= 0) row("wrong elements", std::to_string(result.wrong));
     return text;
@@ -127,6 +130,20 @@ class FlowsJob final : public Job {
  private:
   [[nodiscard]] double bytes() const {
     return static_cast<double>(flows_->flows().size()) * config_.messages * static_cast<double>(config_.bytes.count());
+  }
+  /// Packets that interfaces of its accelerators have sent again, and their timeouts.
+  [[nodiscard]] std::pair<std::int64_t, std::int64_t> repeats() const {
+    std::int64_t again = 0;
+    std::int64_t timeouts = 0;
+    const auto add = [&](const nic::AnyNic& nic) {
+      again += nic.counters().retransmitted_packets;
+      timeouts += nic.counters().timeouts;
+    };
+    for (const firmware::Rank* rank : share_->ranks()) {
+      add(share_->machine().nic(rank->place));
+      if (const nic::AnyNic* port = share_->machine().scale_up_port(rank->place)) add(*port);
+    }
+    return {again, timeouts};
   }
   /// In b/s, of all flows together.
   [[nodiscard]] double goodput(const FlowsResult& result) const {

@@ -83,6 +83,75 @@ TEST_F(FlowsCli, EndsThoughPacketsStayBeforeADeadLink) {
   }
 }
 
+/// Eight ends on two leaves of a tree whose switches drop.
+constexpr const char* kLossyTree = R"({"accelerators": 8, "per_node": 1, "accelerator": "h100-sxm",
+    "nic": "connectx-7", "fabric": {"topology": "fat-tree", "radix": 8, "hosts_per_leaf": 4,
+    "link": {"flow_control": "lossy"}}, "workload": {"kind": "flows", "pattern": "permutation", "bytes": "1MiB"}})";
+
+TEST_F(FlowsCli, TrimmingNeedsATransportThatAsksForTheRest) {
+  write("lossy.json", kLossyTree);
+  const test::Ran roce = weft("run ../lossy.json --set nic.recovery=true --set fabric.switch.buffer.trim=256KiB");
+  EXPECT_NE(roce.code, 0);
+  EXPECT_NE(
+      roce.err.find("fabric.switch.buffer.trim: expected 0B, since nic.transport is roce, which asks for no packet "
+                    "that was cut to its header, got 256KiB: set nic.transport=uet for that, or 0B and "
+                    "nic.recovery=true, which sends again what was dropped"),
+      std::string::npos)
+      << roce.err;
+  const std::string uet = "run ../lossy.json --set nic.transport=uet --set fabric.routing=ecmp ";
+  EXPECT_EQ(weft(uet + "--set fabric.switch.buffer.trim=256KiB").err.find("buffer.trim"), std::string::npos);
+  const test::Ran large = weft(uet + "--set fabric.switch.buffer.trim=64MiB");
+  EXPECT_EQ(large.code, 0);
+  EXPECT_NE(large.err.find("fabric.switch.buffer.trim of 64MiB is more than a switch holds, which is "),
+            std::string::npos)
+      << large.err;
+}
+
+TEST_F(FlowsCli, WarnsWhereNoSwitchFollowsEntropy) {
+  write("lossy.json", kLossyTree);
+  const std::string warning =
+      "nic.transport is uet, whose packets are to take one of 128 paths each, and fabric.routing is auto, with which "
+      "all of a queue pair take the same path; fabric.routing=ecmp spreads them";
+  const std::string uet = "run ../lossy.json --set nic.transport=uet ";
+  const test::Ran kept = weft(uet);
+  EXPECT_NE(kept.err.find(warning), std::string::npos) << kept.err;
+  for (const char* other : {"--set fabric.routing=ecmp", "--set fabric.routing=adaptive", "--set nic.uet.paths=1",
+                            "--set fabric.topology=switch", "--set nic.transport=roce --set nic.recovery=true"}) {
+    const test::Ran ran = weft(uet + other);
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    EXPECT_EQ(ran.err.find("whose packets are to take"), std::string::npos) << other << ran.err;
+  }
+}
+
+/// What a gap lets come before it is filled: in `reorder_wait`, and until what is asked for is here.
+TEST_F(FlowsCli, WarnsOfAReorderBufferThatIsShorterThanItsWait) {
+  write("lossy.json", kLossyTree);
+  const std::string lost =
+      R"(run ../lossy.json --set workload.bytes=8MiB --set nic.recovery=true --set 'fabric.faults=[{"link":"*","loss":0.001}]' )";
+  const test::Ran small = weft(lost + "--set nic.reorder=1MiB");
+  EXPECT_EQ(small.code, 0);
+  const std::string said = "nic.reorder_wait of 20us, three times, and two round trips ";
+  const std::size_t at = small.err.find(said);
+  ASSERT_NE(at, std::string::npos) << small.err;
+  const std::string enough =
+      small.err.substr(at + said.size(), small.err.find(' ', at + said.size()) - at - said.size());
+  EXPECT_NE(enough, "1MiB");
+  const test::Ran large = weft(lost + "--json --set nic.reorder=" + enough);
+  EXPECT_EQ(large.err.find("nic.reorder"), std::string::npos) << large.err;
+  const json ran = json::parse(large.out);
+  EXPECT_EQ(ran["counters"]["nic"]["dropped"], 0) << "what it names suffices";
+}
+
+TEST_F(FlowsCli, TheTableHasWhatWasSentAgain) {
+  write("lossy.json", kLossyTree);
+  EXPECT_EQ(weft("run ../lossy.json --set nic.recovery=true").out.find("timeouts"), std::string::npos);
+  const test::Ran ran = weft(
+      R"(run ../lossy.json --set nic.recovery=true --set nic.ack_timeout=50us --set 'fabric.faults=[{"link":"*","loss":0.01}]')");
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_NE(ran.out.find("\npackets sent again  "), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("\ntimeouts  "), std::string::npos) << ran.out;
+}
+
 TEST_F(FlowsCli, BytesArrive) {
   for (const char* pattern : {"shift", "permutation", "incast", "all_to_all", "write", "read"}) {
     const json ran = flows(std::string(pattern) + " --data --set workload.messages=2");
