@@ -79,42 +79,62 @@ void Mesh::Member::invite(int peer) {
 }
 
 Task Mesh::Member::invited(int peer) {
+  News news;
+  while (!accept(peer)) co_await take_one(news);
+}
+
+bool Mesh::Member::accept(int peer) {
   int& invitations = invitations_[static_cast<std::size_t>(peer)];
-  while (invitations == 0) co_await take_one();
+  if (invitations == 0) return false;
   --invitations;
+  return true;
+}
+
+Task Mesh::Member::next(News& news) {
+  co_await take_one(news);
+  if (news.what != What::kReceived) co_return;
+  --received_;
+  --unawaited_;
 }
 
 void Mesh::Member::write(int peer, std::uint64_t from, std::uint64_t to, std::uint64_t bytes) {
   ++under_way_;
   ++mesh_[peer].unawaited_;
   firmware::QueuePair& queue = pair(peer).pair();
+  const auto id = static_cast<std::uint64_t>(peer);
   if (bytes == 0) {
-    queue.send_immediate(kData, /*signaled=*/true);
+    queue.send_immediate(kData, /*signaled=*/true, id);
   } else {
-    queue.write(from, to, bytes, /*notify=*/true, kData, /*signaled=*/true);
+    queue.write(from, to, bytes, /*notify=*/true, kData, /*signaled=*/true, id);
   }
 }
 
 Task Mesh::Member::received(int messages) {
-  while (received_ < messages) co_await take_one();
+  News news;
+  while (received_ < messages) co_await take_one(news);
   received_ -= messages;
   unawaited_ -= messages;
 }
 
 Task Mesh::Member::acknowledged(int but) {
-  while (under_way_ > but) co_await take_one();
+  News news;
+  while (under_way_ > but) co_await take_one(news);
 }
 
-Task Mesh::Member::take_one() {
+Task Mesh::Member::take_one(News& news) {
   const nic::Completion entry = co_await completions_.next();
+  news.peer = static_cast<int>(entry.id);
   if (entry.verb != nic::Verb::kReceive) {
+    news.what = What::kAcknowledged;
     --under_way_;
     co_return;
   }
   pairs_[entry.id]->used();
   if (entry.immediate == kInvitation) {
+    news.what = What::kInvited;
     ++invitations_[entry.id];
   } else {
+    news.what = What::kReceived;
     ++received_;
   }
 }

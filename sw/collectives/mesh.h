@@ -45,10 +45,21 @@ class Mesh {
     /// Until at most so many of its own are not acknowledged.
     firmware::Task acknowledged(int but = 0);
 
+    /// For who has messages to several under way and goes on as each ends: what has happened, with which peer.
+    enum class What : std::uint8_t { kInvited, kReceived, kAcknowledged };
+    struct News {
+      What what = What::kInvited;
+      int peer = 0;
+    };
+    /// Until something has. It counts as received() and acknowledged() do; for an invitation, accept() does.
+    firmware::Task next(News& news);
+    /// Whether the peer has invited a message that has not been written yet; then this is for the caller to write.
+    [[nodiscard]] bool accept(int peer);
+
    private:
     friend class Mesh;
     firmware::StockedPair& pair(int peer);
-    firmware::Task take_one();
+    firmware::Task take_one(News& news);
 
     Mesh& mesh_;
     firmware::Rank& rank_;

@@ -214,7 +214,9 @@ Task NcclCollectives::all_reduce(int member, std::uint64_t buffer, std::uint64_t
 Exchange& NcclCollectives::sends_and_receives() {
   if (exchange_ == nullptr) {
     firmware::align_memory(ranks_);
-    exchange_ = std::make_unique<Exchange>(ranks_, name_ + " send-receive");
+    const int cores = kernel_cores(Operation::kAllToAll, /*of_equal_parts=*/false);
+    exchange_ = std::make_unique<Exchange>(
+        ranks_, able_.within, cores == kUsualCores ? ranks_.front()->copy_engines : cores, name_ + " send-receive");
   }
   return *exchange_;
 }
