@@ -460,10 +460,8 @@ std::vector<std::string> Machine::warnings() const {
   for (const auto& node : nodes_) append(lines, node->partitions());
   const auto describe = [&](const std::vector<std::unique_ptr<nic::AnyNic>>& interfaces, const nic::NicConfig& config,
                             const fabric::Plan& plan, const std::string& path) {
-    // Nobody waits for what nothing passes.
-    if (std::none_of(interfaces.begin(), interfaces.end(),
-                     [](const auto& nic) { return nic->counters().packets_sent > 0; }))
-      return;
+    const auto has_sent = [](const auto& nic) { return nic->counters().packets_sent > 0; };
+    if (std::none_of(interfaces.begin(), interfaces.end(), has_sent)) return;  // nobody waits for what nothing passes
     append(lines, fabric::describe_starved(plan));
     append(lines, describe_starved_reads(config, plan, config_.accelerator.hbm.read_time(), path));
     append(lines, describe_hasty_repeats(config, plan, path));

@@ -10,56 +10,16 @@
 
 #include "tests/support/benches/nic_bench.h"
 #include "tests/support/random_messages.h"
+#include "tests/unit/nic/uet/uet_tree.h"
 
 namespace weft::nic {
 namespace {
 
 using namespace weft::literals;
 using namespace test_bench;
+using namespace uet_tree;
 using fabric::FlowControl;
 using test::Draw;
-
-constexpr std::size_t kEnds = 8;
-
-/// Two leaves of four ends, four spines.
-BenchConfig tree(const std::string& spray = "oblivious") {
-  BenchConfig config;
-  config.ends = kEnds;
-  config.network.topology = fabric::Shape::kFatTree;
-  config.network.radix = 8;
-  config.network.hosts_per_leaf = 4;
-  config.network.spines = 4;
-  config.network.routing = fabric::Routing::kEcmp;
-  config.network.link.rate = 100_Gbps;
-  config.network.link.propagation = 500_ns;
-  config.nic.transport = Transport::kUet;
-  config.nic.uet.spray = spray;
-  config.stall.seed = 1;
-  return config;
-}
-
-/// The same, whose switches drop what does not fit, or cut it.
-BenchConfig lossy_tree(Bytes trim, const std::string& spray = "oblivious") {
-  BenchConfig config = tree(spray);
-  config.network.link.flow_control = FlowControl::kLossy;
-  config.network.switch_config.buffer.trim = trim;
-  return config;
-}
-
-std::int64_t sum(const Bench& bench, std::int64_t NicCounters::*member) {
-  std::int64_t all = 0;
-  for (const auto& nic : bench.nics) all += nic->counters().*member;
-  return all;
-}
-
-std::int64_t ports_sum(Bench& bench, std::int64_t fabric::AnySwitch::PortCounters::*member) {
-  std::int64_t all = 0;
-  for (std::size_t s = 0; s < bench.network.switch_count(); ++s) {
-    fabric::AnySwitch& sw = bench.network.switch_at(s);
-    for (std::size_t p = 0; p < sw.radix(); ++p) all += sw.port_counters(p).*member;
-  }
-  return all;
-}
 
 constexpr std::uint64_t kMessage = 300'000;
 
@@ -92,15 +52,6 @@ void expect_permuted(Bench& bench, int messages) {
       EXPECT_EQ(entries[static_cast<std::size_t>(m)].entry.status, Status::kSuccess);
     }
   }
-}
-
-/// When the last message is complete.
-Time finished(const Bench& bench) {
-  Time last;
-  for (std::size_t e = 0; e < bench.nics.size(); ++e) {
-    for (const auto& each : bench.completions(e)) last = std::max(last, each.at);
-  }
-  return last;
 }
 
 class Sprays : public testing::TestWithParam<std::string> {};
@@ -362,115 +313,6 @@ TEST(Uet, LossesNeverHoldAWindowForLong) {
     EXPECT_LT(time, 1500_us) << to_text(wait);
     EXPECT_LT(longest * 9, time * 10) << "a shorter wait takes no longer: " << to_text(wait);
     longest = std::max(longest, time);
-  }
-}
-
-// --- Congestion control ---
-
-/// What hosts take to read is no reason for a window to leave a link idle.
-TEST(UetCongestion, OneFlowFillsALinkThoughItsHostReadsSlowly) {
-  for (const char* scheme : {"nscc", "rccc", "swift"}) {
-    test::fresh_kernel();
-    BenchConfig config = lossy_tree(100_KiB);
-    config.network.switch_config.marking = {20_KiB, 80_KiB, 1};
-    config.nic.congestion = scheme;
-    config.nic.read_latency = 6_us;
-    config.nic.read_ahead = 256_KiB;
-    config.nic.round_trip = 12_us;
-    Bench bench(config);
-    bench.ring_at(Time(), 0, write(bench.connect(0, 1).a, 0, 0, 4'000'000));  // by one switch
-    bench.run();
-    EXPECT_LT(finished(bench), 350_us) << scheme << ": 325 us at 100 Gb/s";
-  }
-}
-
-/// Seven send to one at once; what was cut, and the time.
-struct Incast {
-  std::int64_t cut = 0;
-  Time time;
-
-  explicit Incast(const std::string& scheme) {
-    test::fresh_kernel();
-    BenchConfig config = lossy_tree(100_KiB);
-    config.nic.congestion = scheme;
-    config.nic.round_trip = 6_us;
-    config.network.switch_config.marking = {20_KiB, 80_KiB, 1};
-    Bench bench(config);
-    for (std::size_t e = 1; e < kEnds; ++e) {
-      const Connection pair = bench.connect(e, 0);
-      bench.ring_at(Time(), e, write(pair.a, 0, 0, 2'000'000));
-    }
-    bench.run();
-    cut = ports_sum(bench, &fabric::AnySwitch::PortCounters::trimmed);
-    time = finished(bench);
-  }
-};
-
-TEST(UetCongestion, SchemesKeepQueuesShortWithoutLosingTime) {
-  // 14 MB at 100 Gb/s, with headers, take 1138 us.
-  const Incast none("none");
-  EXPECT_GT(none.cut, 3000);
-  for (const char* scheme : {"nscc", "rccc", "nscc-rccc"}) {
-    const Incast controlled(scheme);
-    EXPECT_LT(controlled.cut, 700) << scheme;
-    EXPECT_LT(controlled.time, 1200_us) << scheme;
-    EXPECT_GT(controlled.time, 1138_us) << scheme;
-  }
-}
-
-TEST(UetCongestion, SchemesOfRoceWorkAsWell) {
-  for (const char* scheme : {"dctcp", "swift"}) {
-    const Incast controlled(scheme);
-    EXPECT_LT(controlled.time, 1250_us) << scheme;
-  }
-}
-
-/// What a window holds when it is cut may be less than what a receiver acknowledges together, and none of it asks.
-TEST(UetCongestion, ACutWindowNeverWaitsForATimeout) {
-  for (const Bytes mark : {8_KiB, 20_KiB, 40_KiB}) {
-    for (const char* scheme : {"nscc", "dctcp"}) {
-      test::fresh_kernel();
-      BenchConfig config = tree();
-      config.nic.congestion = scheme;
-      config.nic.uet.ack_every = 64_KiB;
-      config.nic.round_trip = 12_us;
-      config.network.switch_config.marking = {mark, 4 * mark, 1};
-      Bench bench(config);
-      for (std::size_t e = 0; e < kEnds; ++e) {
-        for (std::size_t to = 0; to < kEnds; ++to) {
-          if (to == e) continue;
-          const Connection pair = bench.connect(e, to);
-          bench.ring_at(Time(), e, write(pair.a, 0, 0, 400'000));
-        }
-      }
-      bench.run();
-      EXPECT_EQ(sum(bench, &NicCounters::timeouts), 0) << scheme << ", " << to_text(mark);
-    }
-  }
-}
-
-/// The grant for packets that were cut may be lost, where nothing else of a flow needs credit. What has come all the
-/// same no longer waits for it.
-TEST(UetCongestion, CreditsOutlastLosses) {
-  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
-    test::fresh_kernel();
-    BenchConfig config = lossy_tree(16_KiB);
-    config.stall.seed = seed;
-    config.nic.congestion = "rccc";
-    config.nic.round_trip = 12_us;
-    config.nic.ack_timeout = 100_us;
-    config.nic.retry_limit = 15;
-    config.network.faults.push_back({.link = "*", .loss = 0.03});
-    Bench bench(config);
-    for (std::size_t e = 1; e < kEnds; ++e) {
-      const Connection pair = bench.connect(e, 0);
-      bench.ring_at(Time(), e, write(pair.a, 0, 0, 30'000));
-    }
-    bench.dispatcher.run_until(100_ms);
-    for (std::size_t e = 1; e < kEnds; ++e) {
-      ASSERT_EQ(bench.completions(e).size(), 1U) << "seed " << seed << ", end " << e;
-      EXPECT_EQ(bench.completions(e).front().entry.status, Status::kSuccess) << "seed " << seed << ", end " << e;
-    }
   }
 }
 
