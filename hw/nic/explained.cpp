@@ -48,10 +48,11 @@ void Nic::Explained::mark_entries(Time here) {
 }
 
 void Nic::Explained::mark_visible(Time at) {
-  const bool waits_for_memory = at == taken_ && at > linked();
-  const Time linked = waits_for_memory ? this->linked() : at;
-  mark(CauseKind::kHostLink, linked - write_latency_);
-  mark(CauseKind::kWriteLatency, linked);
+  const Time here = linked();
+  const bool waits_for_memory = at == taken_ && at > here;
+  const Time by_link = waits_for_memory ? here : at;
+  mark(CauseKind::kHostLink, by_link - write_latency_);
+  mark(CauseKind::kWriteLatency, by_link);
   if (waits_for_memory) mark(CauseKind::kMemory, at);
 }
 

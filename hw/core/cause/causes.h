@@ -201,8 +201,8 @@ class Causes {
   };
   static_assert(sizeof(Node) == 20);
 
-  /// What the time before an event went to that nobody marked. Most events are the end of their chain: a piece of the
-  /// tree is made of it once something follows.
+  /// What the time before an event went to that nobody marked. From many events nothing follows: a piece of the tree is
+  /// made of it once something does.
   struct Own {
     std::uint32_t what = 0;
     std::uint32_t context = 0;
