@@ -379,8 +379,8 @@ void Accelerator::request_slice(Running& kernel, Time at) {
   const std::int64_t i = kernel.requested++;
   // Slice i is what lies between i/n and (i+1)/n, so that the parts add up exactly.
   const auto part = [n, i](std::uint64_t whole) {
-    const auto w = static_cast<__int128>(whole);
-    return static_cast<std::uint64_t>(w * (i + 1) / n - w * i / n);
+    const auto w = static_cast<std::int64_t>(whole);
+    return static_cast<std::uint64_t>(scaled(w, i + 1, n) - scaled(w, i, n));
   };
   const std::uint64_t read = part(command.read);
   const std::uint64_t written = part(command.written);

@@ -31,7 +31,7 @@ std::int64_t kernel_now() {
 }  // namespace
 
 Dispatcher::Dispatcher(sc_core::sc_module_name name)
-    : sc_module(name), heads_(kSlots, kNil), occupied_(kSlots / 64, 0), summary_(kSlots / 64 / 64, 0) {
+    : sc_module(name), heads_(kSlots, kNil), occupied_(kWords, 0), summary_(kWords / 64, 0), later_(kBlocks) {
   SC_METHOD(run);
   sensitive << wake_;
   dont_initialize();
@@ -120,11 +120,13 @@ void Dispatcher::post_elsewhere(Event event, std::int64_t slot, std::uint32_t ca
     if (causes_ != nullptr) [[unlikely]]
       event.data = take_node(event, cause);
     insert_into_batch(event);
-  } else if (slot - current_slot_ < kSlots) {
+  } else if (slot < wheel_end_) {
     insert_into_wheel(event, slot, cause);
+  } else if (slot - wheel_end_ < kBlocks * kBlock) {
+    put_later({time, event, cause});
   } else {
-    overflow_.push_back({time, overflow_sequence_++, event, cause});
-    std::push_heap(overflow_.begin(), overflow_.end(), Later());
+    overflow_.push_back({{time, event, cause}, overflow_sequence_++});
+    std::push_heap(overflow_.begin(), overflow_.end(), IsLater());
   }
   if (!running_) wake_.notify(to_delay(Time(std::max<std::int64_t>(0, time - kernel_now()))));
 }
@@ -188,12 +190,11 @@ void Dispatcher::insert_into_batch(Event event) {
 std::int64_t Dispatcher::next_occupied() const {
   // The slots form a ring that starts behind the current one: look at the rest of its word, then at whole words.
   const std::size_t start = head_of(current_slot_ + 1);
-  const std::size_t words = occupied_.size();
   std::size_t word = start >> 6;
   std::uint64_t bits = occupied_[word] & (~0ULL << (start & 63));
-  for (std::size_t step = 0; bits == 0 && step < words;) {
+  for (std::size_t step = 0; bits == 0 && step < kWords;) {
     // Skip 64 empty words at a time where the summary allows it.
-    word = (word + 1) % words;
+    word = (word + 1) % kWords;
     ++step;
     const std::uint64_t rest = summary_[word >> 6] >> (word & 63);
     if (rest == 0) {
@@ -213,27 +214,75 @@ std::int64_t Dispatcher::next_occupied() const {
   return current_slot_ + 1 + ((index - static_cast<std::int64_t>(start)) & (kSlots - 1));
 }
 
+/// The first with events behind the wheel, or kNoSlot.
+std::int64_t Dispatcher::next_block() const {
+  const std::int64_t first = wheel_end_ >> kBlockBits;
+  for (std::int64_t block = first; block < first + kBlocks; ++block) {
+    if (!list_of(block).empty()) return block;
+  }
+  return overflow_.empty() ? kNoSlot : block_of(overflow_.front().time);
+}
+
 std::int64_t Dispatcher::next_time() const {
   if (cursor_ < batch_size_) return time_of(batch_[cursor_]);
-  std::int64_t best = overflow_.empty() ? INT64_MAX : overflow_.front().time;
+  std::int64_t best = INT64_MAX;
   if (next_slot_ != kNoSlot) {
     for (std::uint32_t n = heads_[head_of(next_slot_)]; n != kNil; n = nodes_[n].next) {
       best = std::min(best, (next_slot_ << kSlotBits) + nodes_[n].event.time_in_slot());
     }
+  } else if (const std::int64_t block = next_block(); block != kNoSlot) {
+    for (const Later& event : list_of(block)) best = std::min(best, event.time);
+    if (!overflow_.empty()) best = std::min(best, overflow_.front().time);
   }
   return best;
+}
+
+void Dispatcher::put_later(const Later& event) {
+  std::vector<Later>& list = list_of(block_of(event.time));
+  // The memory that was in use last is the likeliest to be in a cache.
+  if (list.capacity() == 0 && !spare_.empty()) {
+    list.swap(spare_.back());
+    spare_.pop_back();
+  }
+  list.push_back(event);
+}
+
+/// The wheel holds one block more.
+void Dispatcher::extend_wheel() {
+  const std::int64_t block = wheel_end_ >> kBlockBits;
+  wheel_end_ += kBlock;
+  // What the wheel or a list now holds moves there before anything is posted there directly: posting order is kept.
+  std::vector<Later>& list = list_of(block);
+  for (const Later& event : list) insert_into_wheel(event.event, event.time >> kSlotBits, event.cause);
+  list.clear();
+  spare_.push_back(std::move(list));
+  while (!overflow_.empty() && block_of(overflow_.front().time) - block <= kBlocks) {
+    std::pop_heap(overflow_.begin(), overflow_.end(), IsLater());
+    const Later& event = overflow_.back();
+    if (block_of(event.time) == block) {
+      insert_into_wheel(event.event, event.time >> kSlotBits, event.cause);
+    } else {
+      put_later(event);
+    }
+    overflow_.pop_back();
+  }
+}
+
+/// The wheel is empty: it goes on with the next block that has events, unless that begins beyond `limit`.
+bool Dispatcher::skip_to_later(std::int64_t limit) {
+  const std::int64_t block = next_block();
+  if (block == kNoSlot || block << (kBlockBits + kSlotBits) > limit) return false;
+  current_slot_ = (block << kBlockBits) - 1;
+  wheel_end_ = block << kBlockBits;
+  extend_wheel();
+  return true;
 }
 
 void Dispatcher::enter_slot(std::int64_t slot) {
   batch_size_ = 0;
   cursor_ = 0;
   current_slot_ = slot;
-  // What the window now reaches moves from the heap before anything is posted there directly: posting order is kept.
-  while (!overflow_.empty() && (overflow_.front().time >> kSlotBits) - slot < kSlots) {
-    insert_into_wheel(overflow_.front().event, overflow_.front().time >> kSlotBits, overflow_.front().cause);
-    std::pop_heap(overflow_.begin(), overflow_.end(), Later());
-    overflow_.pop_back();
-  }
+  if (slot >= wheel_end_ - kBlock) extend_wheel();
   const std::size_t head = head_of(slot);
   for (std::uint32_t index = heads_[head]; index != kNil;) {
     Node& node = nodes_[index];
@@ -265,7 +314,7 @@ void Dispatcher::enter_slot(std::int64_t slot) {
     ahead_ = heads_[head_of(slot + 1)];
     if (ahead_ != kNil) __builtin_prefetch(&nodes_[ahead_]);
   }
-  sort_batch();
+  if (batch_size_ > 1) sort_batch();
 }
 
 void Dispatcher::sort_batch() {
@@ -335,10 +384,9 @@ inline void Dispatcher::prefetch_ahead() {
 }
 
 bool Dispatcher::open_next_slot(std::int64_t limit) {
-  std::int64_t slot = next_slot_;
-  if (!overflow_.empty()) slot = std::min(slot, overflow_.front().time >> kSlotBits);
-  if (slot == kNoSlot || (slot << kSlotBits) > limit) return false;
-  enter_slot(slot);
+  if (next_slot_ == kNoSlot && !skip_to_later(limit)) return false;
+  if ((next_slot_ << kSlotBits) > limit) return false;
+  enter_slot(next_slot_);
   return true;
 }
 
@@ -361,6 +409,9 @@ void Dispatcher::collect_causes() {
   causes_->collect([this](const auto& visit) {
     for (Node& node : nodes_) {
       if (node.cause != kNil) visit(node.cause);
+    }
+    for (std::vector<Later>& list : later_) {
+      for (Later& event : list) visit(event.cause);
     }
     for (Overflow& event : overflow_) visit(event.cause);
   });

@@ -59,9 +59,9 @@ class alignas(64) EventTarget {
 /// target gives each of its senders a tag of its own, so that no order depends on pointers, on the order of
 /// elaboration, or on who was served first elsewhere.
 ///
-/// The queue is a timing wheel of 1 ns slots with an overflow heap for what lies beyond 8 us. An event is 24 bytes from
-/// a pool: none is allocated in the steady state. Its place in the order within a slot is one number, which leaves room
-/// for 16 million targets and 30 bits of tag.
+/// The queue is a timing wheel of 1 ns slots for the next 4 to 8 us, a list for each 4 us of the next ms, and a heap
+/// for what lies beyond. An event is 24 bytes from a pool: none is allocated in the steady state. Its place in the
+/// order within a slot is one number, which leaves room for 16 million targets and 30 bits of tag.
 class Dispatcher final : public sc_core::sc_module {
  public:
   SC_HAS_PROCESS(Dispatcher);
@@ -80,7 +80,7 @@ class Dispatcher final : public sc_core::sc_module {
     const Event event{(ps & kSlotMask) << (kTargetBits + kTagBits) | target.order_ | tag, data};
     const std::int64_t slot = when.count() >> kSlotBits;
     ++posted_;
-    if (running_ && slot > current_slot_ && slot - current_slot_ < kSlots) [[likely]] {
+    if (running_ && slot > current_slot_ && slot < wheel_end_) [[likely]] {
       insert_into_wheel(event, slot, cause);
     } else {
       post_elsewhere(event, slot, cause, target);
@@ -148,6 +148,11 @@ class Dispatcher final : public sc_core::sc_module {
   static constexpr std::uint64_t kSlotMask = (1ULL << kSlotBits) - 1;
   static constexpr std::uint64_t kTagMask = (1ULL << kTagBits) - 1;
   static constexpr std::int64_t kSlots = 8192;
+  static constexpr std::size_t kWords = kSlots / 64;
+  static constexpr int kBlockBits = 12;
+  static constexpr std::int64_t kBlock = 1LL << kBlockBits;  // slots: the wheel holds the current block and the next
+  static constexpr std::int64_t kBlocks = 256;               // behind those, with a list each
+  static_assert(kSlots == 2 * kBlock);
   static constexpr std::int64_t kNoSlot = INT64_MAX;
   static constexpr std::uint32_t kNil = UINT32_MAX;
   static_assert(kSlotBits + kTargetBits + kTagBits == 64);
@@ -169,13 +174,15 @@ class Dispatcher final : public sc_core::sc_module {
     std::uint32_t next;   // in its slot, where the latest posted comes first, or among the free
     std::uint32_t cause;  // where causes are kept, what it waits behind; kNil: it is free
   };
-  struct Overflow {
+  struct Later {
     std::int64_t time;
-    std::uint64_t sequence;
     Event event;
     std::uint32_t cause;
   };
-  struct Later {
+  struct Overflow : Later {
+    std::uint64_t sequence;
+  };
+  struct IsLater {
     bool operator()(const Overflow& a, const Overflow& b) const {
       return a.time != b.time ? a.time > b.time : a.sequence > b.sequence;
     }
@@ -190,6 +197,9 @@ class Dispatcher final : public sc_core::sc_module {
   void collect_causes();
   bool open_next_slot(std::int64_t limit);
   void enter_slot(std::int64_t slot);
+  bool skip_to_later(std::int64_t limit);
+  void extend_wheel();
+  void put_later(const Later& event);
   void sort_batch();
   void sort_long_batch();
   void prepare_batch();
@@ -239,8 +249,14 @@ class Dispatcher final : public sc_core::sc_module {
     heads_[head] = index;
     next_slot_ = std::min(next_slot_, slot);
   }
+  static std::int64_t block_of(std::int64_t time) { return time >> (kSlotBits + kBlockBits); }
+  std::vector<Later>& list_of(std::int64_t block) { return later_[static_cast<std::size_t>(block & (kBlocks - 1))]; }
+  [[nodiscard]] const std::vector<Later>& list_of(std::int64_t block) const {
+    return later_[static_cast<std::size_t>(block & (kBlocks - 1))];
+  }
   static std::size_t head_of(std::int64_t slot) { return static_cast<std::size_t>(slot & (kSlots - 1)); }
   [[nodiscard]] std::int64_t next_occupied() const;
+  [[nodiscard]] std::int64_t next_block() const;
   [[nodiscard]] std::int64_t next_time() const;
 
   std::vector<std::pair<std::string, EventTarget*>> names_;
@@ -255,6 +271,7 @@ class Dispatcher final : public sc_core::sc_module {
   std::int64_t limit_ = INT64_MAX;
   std::int64_t current_slot_ = 0;
   std::int64_t next_slot_ = kNoSlot;  // of the wheel's, the first with events
+  std::int64_t wheel_end_ = kSlots;   // the first slot that it does not hold, at the beginning of a block
   bool running_ = false;
   std::uint64_t handled_ = 0;
   std::uint64_t posted_ = 0;
@@ -270,9 +287,11 @@ class Dispatcher final : public sc_core::sc_module {
   std::uint32_t free_ = kNil;
   std::uint32_t ahead_ = kNil;  // the next slot's node to prefetch
   std::vector<std::uint32_t> heads_;
-  std::vector<std::uint64_t> occupied_;  // a bit per slot
-  std::vector<std::uint64_t> summary_;   // a bit per word of occupied_
-  std::vector<Overflow> overflow_;       // a heap, whose first is the next
+  std::vector<std::uint64_t> occupied_;    // a bit per slot
+  std::vector<std::uint64_t> summary_;     // a bit per word of occupied_
+  std::vector<std::vector<Later>> later_;  // by block, in the order of posting
+  std::vector<std::vector<Later>> spare_;  // empty ones with memory
+  std::vector<Overflow> overflow_;         // a heap, whose first is the next
   std::uint64_t overflow_sequence_ = 0;
 
   std::function<void()> progress_;

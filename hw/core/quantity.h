@@ -142,19 +142,26 @@ constexpr Frequency operator""_MHz(unsigned long long n) {
 }
 }  // namespace literals
 
-/// Time that `size` takes at `rate`, rounded to the nearest picosecond. Divides 128 bits: for set-up, not for every
-/// packet.
+/// value * over / under, rounded to the nearest integer, the first as `scaled` does it.
+constexpr std::int64_t scaled_to_nearest(std::int64_t value, std::int64_t over, std::int64_t under) {
+  std::int64_t product = 0;
+  if (!__builtin_mul_overflow(value, over, &product) && !__builtin_add_overflow(product, under / 2, &product))
+      [[likely]]
+    return product / under;
+  return narrowed((static_cast<__int128>(value) * over + under / 2) / under);
+}
+
+/// Time that `size` takes at `rate`, rounded to the nearest picosecond. Divides, from 1 MiB on 128 bits: for set-up,
+/// not for every packet.
 constexpr Time transfer_time(Bytes size, Rate rate) {
   if (rate.count() <= 0) [[unlikely]]
     overflow("a transfer at no rate", static_cast<double>(size.count()));
-  const auto bit_ps = static_cast<__int128>(size.count()) * 8 * 1'000'000'000'000;
-  return Time(narrowed((bit_ps + rate.count() / 2) / rate.count()));
+  return Time(scaled_to_nearest(size.count(), 8'000'000'000'000, rate.count()));
 }
 
 /// Time of `cycles` at `clock`, rounded to the nearest picosecond.
 constexpr Time cycle_time(std::int64_t cycles, Frequency clock) {
-  const auto ps = static_cast<__int128>(cycles) * 1'000'000'000'000;
-  return Time(narrowed((ps + clock.count() / 2) / clock.count()));
+  return Time(scaled_to_nearest(cycles, 1'000'000'000'000, clock.count()));
 }
 
 /// Serialisation at a fixed rate as one multiplication: picoseconds per byte with 32 fractional bits. Exact for rates

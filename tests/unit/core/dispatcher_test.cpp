@@ -87,9 +87,10 @@ TEST(Order, TheLastEventOfATargetAtOnePicosecondIsKnown) {
 
 TEST(Times, AreExactOnBothSidesOfEveryBoundary) {
   std::vector<std::int64_t> times;
-  for (const std::int64_t edge : {std::int64_t{0}, kSlot, 2 * kSlot, 64 * kSlot, 4096 * kSlot, kWindow - kSlot, kWindow,
-                                  kWindow + kSlot, 2 * kWindow, 3 * kWindow, 1000 * kWindow,
-                                  std::int64_t{1'000'000'000'000}, std::int64_t{3'600'000'000'000'000}}) {
+  for (const std::int64_t edge :
+       {std::int64_t{0}, kSlot, 2 * kSlot, 64 * kSlot, 4096 * kSlot, kWindow - kSlot, kWindow, kWindow + kSlot,
+        2 * kWindow, 3 * kWindow, 128 * kWindow, 129 * kWindow, 129 * kWindow + kWindow / 2, 130 * kWindow,
+        1000 * kWindow, std::int64_t{1'000'000'000'000}, std::int64_t{3'600'000'000'000'000}}) {
     for (const std::int64_t offset : {-1, 0, 1}) {
       if (edge + offset > 0) times.push_back(edge + offset);
     }
@@ -116,22 +117,27 @@ TEST(Times, AreExactOnBothSidesOfEveryBoundary) {
   }
 }
 
-TEST(Times, PostingOrderSurvivesTheWayFromTheHeapToTheWheel) {
-  Bench bench({"a"});
-  const Time far(kWindow * 3 + 5);
-  // 40 from the heap, then 40 more when the wheel reaches that far, some of those when it is in the very slot.
-  bench.script.at(1_ps, [&] {
-    for (std::uint64_t i = 0; i < 40; ++i) bench.dispatcher.post(far, *bench.targets[0], 0, i);
-  });
-  bench.script.at(far - Time(kWindow / 2), [&] {
-    for (std::uint64_t i = 40; i < 80; ++i) bench.dispatcher.post(far, *bench.targets[0], 0, i);
-  });
-  bench.script.at(far - 3_ps, [&] {
-    for (std::uint64_t i = 80; i < 120; ++i) bench.dispatcher.post(far, *bench.targets[0], 0, i);
-  });
-  sc_core::sc_start();
-  ASSERT_EQ(bench.log.size(), 120u);
-  for (std::uint64_t i = 0; i < 120; ++i) EXPECT_EQ(bench.log[i].data, i);
+TEST(Times, PostingOrderSurvivesTheWayFromTheHeapOverTheListsToTheWheel) {
+  // With nothing between, so that all that is empty is passed over at once, and with an event in each block.
+  for (const bool alone : {true, false}) {
+    test::fresh_kernel();
+    Bench bench({"a", "b"});
+    const Time far(kWindow * 1000 + 5);
+    // Some for the heap, for a list, for the wheel, and for the very slot.
+    std::uint64_t posted = 0;
+    for (const Time before : {far - 1_ps, Time(kWindow * 100), Time(kWindow * 2), Time(kWindow / 2), 3_ps}) {
+      bench.script.at(far - before, [&] {
+        for (int i = 0; i < 40; ++i) bench.dispatcher.post(far, *bench.targets[0], 0, posted++);
+      });
+    }
+    for (std::int64_t at = kWindow / 2; !alone && at < far.count(); at += kWindow / 2) {
+      bench.script.at(Time(at), [&, at] { bench.dispatcher.post(Time(at + kWindow / 2), *bench.targets[1], 0); });
+    }
+    sc_core::sc_start();
+    std::erase_if(bench.log, [](const Seen& seen) { return seen.target != "a"; });
+    ASSERT_EQ(bench.log.size(), 200u);
+    for (std::uint64_t i = 0; i < 200; ++i) EXPECT_EQ(bench.log[i].data, i);
+  }
 }
 
 /// The same stream over an ordered set.
