@@ -268,12 +268,12 @@ void Dispatcher::extend_wheel() {
   }
 }
 
-/// The wheel is empty: it goes on with the next block that has events, unless that begins beyond `limit`.
+/// The wheel is empty: it goes on with the block of the next event, unless that comes after `limit`.
 bool Dispatcher::skip_to_later(std::int64_t limit) {
-  const std::int64_t block = next_block();
-  if (block == kNoSlot || block << (kBlockBits + kSlotBits) > limit) return false;
-  current_slot_ = (block << kBlockBits) - 1;
-  wheel_end_ = block << kBlockBits;
+  const std::int64_t next = next_time();
+  if (next == INT64_MAX || next > limit) return false;
+  current_slot_ = (block_of(next) << kBlockBits) - 1;
+  wheel_end_ = current_slot_ + 1;
   extend_wheel();
   return true;
 }

@@ -218,6 +218,24 @@ TEST(RunUntil, LeavesTheRestToARunToTheEnd) {
   EXPECT_EQ(times_of(bench.log), (std::vector<std::int64_t>{400, 1000, 1001}));
 }
 
+TEST(RunUntil, LeavesRoomForWhatIsPostedThenBeforeWhatIsLeft) {
+  for (const std::int64_t far : {kWindow + kWindow / 4, 20 * kWindow + kWindow / 4, 999 * kWindow + kWindow / 4}) {
+    test::fresh_kernel();
+    Bench bench({"a"});
+    bench.script.at(1_ps, [&] { bench.dispatcher.post(Time(far), *bench.targets[0], 0); });
+    // The limit lies shortly before, so that what is looked for next would be there.
+    bench.dispatcher.run_until(Time(far - kWindow / 8));
+    EXPECT_TRUE(bench.log.empty());
+    const std::int64_t now = bench.dispatcher.now().count();
+    const std::vector<std::int64_t> expected = {now + 3, now + kSlot, far - kSlot, far};
+    for (const std::int64_t t : {expected[2], expected[0], expected[1]}) {
+      bench.dispatcher.post(Time(t), *bench.targets[0], 0);
+    }
+    bench.dispatcher.run_to_end();
+    EXPECT_EQ(times_of(bench.log), expected);
+  }
+}
+
 /// The kernel takes the contents of the report that it catches; whoever runs the simulation still gets the message.
 TEST(Failure, OfAnEventComesOutWithItsMessage) {
   for (const bool until : {false, true}) {
