@@ -4,24 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <utility>
+
+#include "platforms/import/described/parts.h"
 
 namespace weft::platforms::described {
 namespace {
 
 constexpr double kGigabytes = 1e3;  // of the file's MB
-
-/// The most frequent value above 0; of several as frequent, the highest: a link at fault is slower than others.
-double most_frequent(const std::vector<double>& values) {
-  std::map<double, int> counts;
-  for (const double value : values) {
-    if (value > 0) ++counts[value];
-  }
-  const auto most = std::max_element(counts.rbegin(), counts.rend(),
-                                     [](const auto& a, const auto& b) { return a.second < b.second; });
-  return most == counts.rend() ? 0 : most->first;
-}
 
 class Matrix {
  public:

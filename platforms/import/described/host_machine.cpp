@@ -297,13 +297,6 @@ class HostMachine final : private DescribedMachine {
     return "";
   }
 
-  void remark_uneven(const HostLinks& found, const std::string& taken) {
-    constexpr std::size_t kMost = 5;
-    for (std::size_t i = 0; i < std::min(kMost, found.uneven.size()); ++i)
-      remark("{}: {}; {}", host_.links_name, found.uneven[i], taken);
-    if (found.uneven.size() > kMost) remark("{}: {} more like this", host_.links_name, found.uneven.size() - kMost);
-  }
-
   void add_scale_up() {
     const std::string usual = options_.scale_up.empty() ? usual_scale_up(accelerator_) : options_.scale_up;
     HostLinks found = links_of(host_, accelerators_);
@@ -326,9 +319,11 @@ class HostMachine final : private DescribedMachine {
                              : "");
       scale_up = scale_up_of(usual, found.rate);
       if (usual.empty()) remark("scale_up has Weft's defaults but for its rate; --scale-up PART says otherwise");
-      remark_uneven(found, !why.empty() || (is_direct && options_.scale_up.empty())
-                               ? fmt::format("each pair has {:.0f} MB/s in the machine", found.pair * 1e3)
-                               : fmt::format("each accelerator has {:.0f} MB/s in the machine", found.rate * 1e3));
+      remark_some(found.uneven, host_.links_name + ": ",
+                  !why.empty() || (is_direct && options_.scale_up.empty())
+                      ? fmt::format("; each pair has {:.0f} MB/s in the machine", found.pair * 1e3)
+                      : fmt::format("; each accelerator has {:.0f} MB/s in the machine", found.rate * 1e3),
+                  "more like this");
       // A part that the user names is a switch, whatever the matrix shows.
       if (found.by_switches || !why.empty() || !options_.scale_up.empty()) return;
       if (is_direct) {

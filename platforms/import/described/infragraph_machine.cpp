@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A machine of InfraGraph's graph.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <boost/pending/disjoint_sets.hpp>
 #include <cctype>
@@ -12,6 +14,7 @@
 #include "platforms/config/input_error.h"
 #include "platforms/config/text.h"
 #include "platforms/import/described/infragraph.h"
+#include "platforms/import/described/infragraph_rates.h"
 
 namespace weft::platforms::described {
 namespace {
@@ -34,10 +37,7 @@ class GraphMachine final : private DescribedMachine {
 
   Described build() {
     if (!graph_.without_meaning.empty()) remark("{} without effect", join(graph_.without_meaning, ", "));
-    constexpr std::size_t kMostUnjoined = 5;
-    for (std::size_t i = 0; i < std::min(kMostUnjoined, graph_.unjoined.size()); ++i) remark("{}", graph_.unjoined[i]);
-    if (graph_.unjoined.size() > kMostUnjoined)
-      remark("{} more edges that do not join all of their ends", graph_.unjoined.size() - kMostUnjoined);
+    remark_some(graph_.unjoined, "", "", "more edges that do not join all of their ends");
     find_hosts();
     choose_parts();
     leave_out_dead_ends();
@@ -188,15 +188,7 @@ class GraphMachine final : private DescribedMachine {
     const auto member = [&](std::size_t node) {
       return xpus_[instance_of(node)].empty() ? graph_.nodes.size() + instance_of(node) : node;
     };
-    std::map<std::size_t, double> rates;
-    for (const GraphEdge& edge : joining) {
-      groups.union_set(member(edge.from), member(edge.to));
-      const std::optional<double>& rate = graph_.links[edge.link].gigabytes_per_second;
-      if (!rate) unrated_ = graph_.links[edge.link].path;
-      for (const std::size_t node : {edge.from, edge.to}) {
-        if (is_xpu(node)) rates[node] += rate.value_or(0);
-      }
-    }
+    for (const GraphEdge& edge : joining) groups.union_set(member(edge.from), member(edge.to));
     std::map<std::size_t, std::vector<std::size_t>> nodes;
     for (const std::size_t end : ends_) nodes[groups.find_set(end)].push_back(end);
     per_node_ = nodes.begin()->second.size();
@@ -215,23 +207,9 @@ class GraphMachine final : private DescribedMachine {
     ends_.clear();
     for (const auto& members : ordered) ends_.insert(ends_.end(), members.begin(), members.end());
     if (per_node_ == 1) return;
-    pair_ = pair_rate(joining);
-    if (pair_ == 0) remark_direct(joining);
-    for (const auto& [node, rate] : rates) scale_up_ = scale_up_ == 0 ? rate : std::min(scale_up_, rate);
+    scale_up_ = scale_up_rates(graph_, joining, ends_.size(), per_node_);
+    if (scale_up_.pair == 0) remark_direct(joining);
     fact("{} of {}, joined by links of their own", counted(ordered.size(), "node"), counted(per_node_, "accelerator"));
-  }
-
-  /// The least rate between two accelerators of a node, if links and no switches join each to each other one; else 0.
-  [[nodiscard]] double pair_rate(const std::vector<GraphEdge>& joining) const {
-    std::map<std::pair<std::size_t, std::size_t>, double> pairs;
-    for (const GraphEdge& edge : joining) {
-      if (!is_xpu(edge.from) || !is_xpu(edge.to)) return 0;
-      pairs[std::minmax(edge.from, edge.to)] += graph_.links[edge.link].gigabytes_per_second.value_or(0);
-    }
-    if (pairs.size() != ends_.size() * (per_node_ - 1) / 2) return 0;
-    double least = pairs.begin()->second;
-    for (const auto& [pair, rate] : pairs) least = std::min(least, rate);
-    return least;
   }
 
   /// Accelerators with links to each other and no switch between may not have one to each other of their node.
@@ -256,19 +234,24 @@ class GraphMachine final : private DescribedMachine {
   void add_scale_up() {
     const std::string part = options_.scale_up.empty() ? usual_scale_up(accelerator_) : options_.scale_up;
     std::optional<double> rate;
-    if (unrated_.empty()) rate = scale_up_;
+    if (scale_up_.unrated.empty()) rate = scale_up_.accelerator;
     if (!rate && part.empty()) {
-      throw InputError(file_, unrated_,
+      throw InputError(file_, scale_up_.unrated,
                        "a bandwidth in gigabits_per_second or gigabytes_per_second, as it joins accelerators, or " +
                            choice_of("--scale-up", "scale_up"),
                        "none");
     }
-    if (!rate) remark("{} has no bandwidth: scale_up is {}", unrated_, part);
+    if (!rate) remark("{} has no bandwidth: scale_up is {}", scale_up_.unrated, part);
     if (rate) fact("scale-up: {:.0f} GB/s from an accelerator", *rate);
+    const bool is_direct = rate && scale_up_.pair > 0 && options_.scale_up.empty();
+    remark_some(scale_up_.uneven, "",
+                is_direct ? fmt::format("; each pair has {:g} GB/s in the machine", scale_up_.pair)
+                          : fmt::format("; each accelerator has {:g} GB/s in the machine", scale_up_.accelerator),
+                "more like this");
     if (part.empty()) remark("scale_up has Weft's defaults but for its rate; --scale-up PART says otherwise");
     made_.platform["scale_up"] = scale_up_of(part, rate);
-    if (!rate || pair_ == 0 || !options_.scale_up.empty()) return;
-    join_all_pairs(made_.platform, per_node_, pair_);
+    if (!is_direct) return;
+    join_all_pairs(made_.platform, per_node_, scale_up_.pair);
     if (per_node_ > 2) remark("{}", kDirect);
   }
 
@@ -484,9 +467,7 @@ class GraphMachine final : private DescribedMachine {
   std::set<std::string> unlatent_;
   std::string accelerator_;
   std::string nic_;
-  std::string unrated_;
-  double scale_up_ = 0;
-  double pair_ = 0;  ///< as pair_rate() has it
+  ScaleUpRates scale_up_;
   std::size_t per_node_ = 1;
 };
 

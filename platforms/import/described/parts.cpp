@@ -6,6 +6,7 @@
 #include <cctype>
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <utility>
 
 #include "hw/core/quantity.h"
@@ -213,6 +214,16 @@ NetworkParts network_of_link(std::string_view link) {
     parts.radix = each.radix;
   }
   return parts;
+}
+
+double most_frequent(const std::vector<double>& values) {
+  std::map<double, int> counts;
+  for (const double value : values) {
+    if (value > 0) ++counts[value];
+  }
+  const auto most = std::max_element(counts.rbegin(), counts.rend(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  return most == counts.rend() ? 0 : most->first;
 }
 
 std::string rate_text(double gigabytes_per_second) {

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -34,6 +36,14 @@ class DescribedMachine {
   template <typename... Args>
   void remark(fmt::format_string<Args...> text, Args&&... args) {
     made_.remarks.push_back(file_ + ": " + fmt::format(text, std::forward<Args>(args)...));
+  }
+
+  /// The first few of what there may be many of, and how many more there are: "3 " and what those are.
+  void remark_some(const std::vector<std::string>& lines, std::string_view before, std::string_view after,
+                   std::string_view others) {
+    constexpr std::size_t kMost = 5;
+    for (std::size_t i = 0; i < std::min(kMost, lines.size()); ++i) remark("{}{}{}", before, lines[i], after);
+    if (lines.size() > kMost) remark("{}{} {}", before, lines.size() - kMost, others);
   }
 
   std::string file_;
@@ -80,6 +90,10 @@ struct NetworkParts {
 std::optional<NetworkParts> usual_network(std::string_view nic, bool is_ethernet);
 /// Of a link by its part's name.
 NetworkParts network_of_link(std::string_view link);
+
+/// The most frequent value above 0; of several as frequent, the highest: a link at fault is slower than others. 0 if
+/// there is none.
+double most_frequent(const std::vector<double>& values);
 
 /// "400Gbps" of a rate in gigabytes a second.
 std::string rate_text(double gigabytes_per_second);
