@@ -151,6 +151,7 @@ std::int64_t parse(std::string_view text, const Units& units) {
   if (!digits) fail(text, units);
   if (at < text.size() && (text[at] == 'e' || text[at] == 'E')) {
     int power = take_exponent(text, at);
+    for (; power > 0 && scale > 1; --power) scale /= 10;
     for (; power > 0 && mantissa <= INT64_MAX; --power) mantissa *= 10;
     for (; power < 0 && scale <= kFinest; ++power) scale *= 10;
     if (mantissa > INT64_MAX || scale > kFinest) fail(text, units);

@@ -92,6 +92,9 @@ class Fsdp {
   [[nodiscard]] collectives::CompressedAmount compressed() const;
 
   [[nodiscard]] const FsdpPlan& plan() const { return plan_; }
+  /// Ranks among which a copy of the parameters is split, and copies.
+  [[nodiscard]] int shards() const { return shards_; }
+  [[nodiscard]] int copies() const { return copies_; }
   /// Share of the steps' work (work_of_stages()) that is simulated or left out.
   [[nodiscard]] double progress() const;
   /// Of collectives by rings, what all ranks receive in all steps.

@@ -160,7 +160,6 @@ class FsdpJob final : public Job {
   [[nodiscard]] std::int64_t wrong() const override { return fsdp_->result().wrong; }
 
  private:
-  [[nodiscard]] int shards() const { return share_->size() / fsdp_->result().copies; }
   /// Of all that is planned for a step.
   [[nodiscard]] std::uint64_t digest_of(const FsdpConfig& config, const accelerator::ComputeConfig& compute) const;
 
@@ -171,7 +170,7 @@ class FsdpJob final : public Job {
 };
 
 std::uint64_t FsdpJob::digest_of(const FsdpConfig& config, const accelerator::ComputeConfig& compute) const {
-  const schedules::FsdpPlan plan(config, compute, shards(), fsdp_->result().copies);
+  const schedules::FsdpPlan plan(config, compute, fsdp_->shards(), fsdp_->copies());
   KernelDigest digest;
   for (const schedules::Stage& stage : plan.stages) {
     digest.add(stage.kernels);
@@ -219,7 +218,7 @@ std::vector<IdleFields> FsdpJob::idle() const {
   if (config_.optimizer.name.text() == "muon") {
     idle.push_back({path + ".muon.tensor_parallel", {}, "no matrix is cut by tensor parallelism", false, {}});
   }
-  if (shards() == 1) {
+  if (fsdp_->shards() == 1) {
     for (const char* field : {".forward_prefetch", ".backward_prefetch", ".limit_all_gathers"}) {
       idle.push_back({path + field, {}, "every rank has all parameters, so that nothing is gathered", false, {}});
     }

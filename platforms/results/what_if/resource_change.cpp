@@ -24,6 +24,9 @@ using nlohmann::ordered_json;
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 /// A rate that is to be infinite is so many times as high: fields have limits.
 constexpr double kVeryMuch = 100;
+/// What xN multiplies by, beside 0 of a time: times of 292 years and more have no room.
+constexpr double kLeastTimes = 1e-6;
+constexpr double kMostTimes = 1e6;
 
 struct Number {
   double value = 0;
@@ -98,14 +101,15 @@ bool has_others(const Resource& resource, const std::string& name, const FieldVa
 std::optional<double> times_in(const std::string& value) {
   if (value.empty() || value.front() != 'x') return std::nullopt;
   const auto number = number_in(value.substr(1));
-  if (!number || !number->unit.empty() || number->value < 0 || !std::isfinite(number->value)) return std::nullopt;
-  return number->value;
+  if (!number || !number->unit.empty()) return std::nullopt;
+  const bool is_within = number->value >= kLeastTimes && number->value <= kMostTimes;
+  return is_within || number->value == 0 ? std::optional(number->value) : std::nullopt;
 }
 
-/// "xN" in what is expected, and of an N that is not above 0, that it is to be.
+/// "xN" in what is expected, and of an N that is too much or too little, what it is to be.
 std::string times_expected(const std::string& got) {
   const bool is_number = got.starts_with('x') && number_in(got.substr(1)).has_value();
-  return is_number ? "xN with N above 0" : "xN";
+  return is_number ? "xN with N from 1e-6 to 1e6" : "xN";
 }
 
 /// So many times as fast. Nothing if the text is neither xN, nor inf, nor the 0 of what is a time.

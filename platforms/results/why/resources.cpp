@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <exception>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <stdexcept>
 #include <unordered_map>
 #include <vector>
@@ -231,12 +232,10 @@ nlohmann::ordered_json ignored_by_kernels(
   std::vector<Resource::Setting> settings = resource_called("compute").settings;
   std::erase_if(settings, [&](const Resource::Setting& each) { return !each.field.starts_with(kArray); });
   const std::uint64_t usual = kernels_on(compute);
-  // All up to one are worse at the same time, since a plan of kernels takes as long as a part of the run.
-  const auto has_none = [&](const Resource::Setting& last) {
+  const auto has_none = [&](std::span<const Resource::Setting> some) {
     accelerator::ComputeConfig tried = compute;
-    for (const Resource::Setting* each = settings.data(); each <= &last; ++each) {
-      move_far([&](FieldVisitor& visitor) { tried.fields(visitor); }, each->field.substr(kArray.size()),
-               !each->is_rate);
+    for (const Resource::Setting& each : some) {
+      move_far([&](FieldVisitor& visitor) { tried.fields(visitor); }, each.field.substr(kArray.size()), !each.is_rate);
     }
     try {
       return kernels_on(tried) == usual;
@@ -244,8 +243,17 @@ nlohmann::ordered_json ignored_by_kernels(
       return false;  // no kernel can run at all
     }
   };
-  const auto end = std::partition_point(settings.begin(), settings.end(), has_none);
-  for (auto each = settings.begin(); each != end; ++each) fields.push_back(each->field);
+  // Several are worse at the same time, and their halves where a kernel follows one of them, since a plan of kernels
+  // takes as long as a part of the run.
+  const std::function<void(std::span<const Resource::Setting>)> look = [&](std::span<const Resource::Setting> some) {
+    if (has_none(some)) {
+      for (const Resource::Setting& each : some) fields.push_back(each.field);
+    } else if (some.size() > 1) {
+      look(some.first(some.size() / 2));
+      look(some.subspan(some.size() / 2));
+    }
+  };
+  look(settings);
   return fields;
 }
 

@@ -51,7 +51,7 @@ struct Resource {
 /// A member of why.json, as results of earlier versions may lack it: an empty object then. Not a copy.
 [[nodiscard]] const nlohmann::ordered_json& member_of(const nlohmann::ordered_json& why, std::string_view key);
 /// For why.json's `kernels_ignore`: fields of computing that no kernel of a run follows, such as rates of types that it
-/// does not have, before the first that one follows: tables name that. `kernels_on` as MachineUse has it.
+/// does not have. `kernels_on` as MachineUse has it.
 [[nodiscard]] nlohmann::ordered_json ignored_by_kernels(
     const accelerator::ComputeConfig& compute,
     const std::function<std::uint64_t(const accelerator::ComputeConfig&)>& kernels_on);

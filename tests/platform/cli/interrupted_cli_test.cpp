@@ -37,8 +37,12 @@ TEST_F(InterruptedCli, ASignalKeepsWhatARunHasFinished) {
   const std::vector<std::pair<int, std::string>> signals = {
       {SIGINT, "SIGINT"}, {SIGTERM, "SIGTERM"}, {SIGHUP, "SIGHUP"}, {SIGUSR1, "SIGUSR1"}};
   for (const auto& [signal, name] : signals) {
-    const pid_t run =
-        start_long({"run", "llama3-8b-fsdp-64xh100", "--vcd", "waves.vcd", "--vcd-scope", "network.leaf0"});
+    // Before the first step has ended, with the critical path as well.
+    const bool has_path = signal == SIGTERM;
+    std::vector<std::string> command = {"run",         "llama3-8b-fsdp-64xh100", "--vcd", "waves.vcd",
+                                        "--vcd-scope", "network.leaf0"};
+    if (has_path) command.emplace_back("--why");
+    const pid_t run = start_long(command);
     kill(run, signal);
     const int status = status_of(run);
     EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == signal) << status;
@@ -53,6 +57,7 @@ TEST_F(InterruptedCli, ASignalKeepsWhatARunHasFinished) {
     EXPECT_GT(summary["simulated_us"], 0);
     EXPECT_EQ(summary["steps_us"], json::array());
     EXPECT_FALSE(summary.contains("step_time_us"));
+    EXPECT_EQ(fs::exists(out / "why.json"), has_path);
     fs::remove_all(work);
     fs::create_directories(work);
   }

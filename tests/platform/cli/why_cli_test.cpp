@@ -3,6 +3,7 @@
 // binary.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
@@ -288,6 +289,8 @@ TEST_F(WhyCli, NamesWhatKernelsOfCompressorsFollow) {
   };
   const auto [by_passes, passes] = ignored("top-k");
   EXPECT_EQ(by_passes.front(), "accelerator.compute.tensor_16bit");
+  EXPECT_EQ(std::count(by_passes.begin(), by_passes.end(), "accelerator.compute.vector_fp32"), 0);
+  EXPECT_EQ(std::count(by_passes.begin(), by_passes.end(), "accelerator.compute.panel_step"), 1);  // behind that
   EXPECT_EQ(passes.find("tensor_16bit"), std::string::npos) << passes;
   EXPECT_NE(passes.find("accelerator.compute.vector_fp32"), std::string::npos) << passes;
   EXPECT_TRUE(ignored("none").first.empty());

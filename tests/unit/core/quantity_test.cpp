@@ -56,6 +56,7 @@ TEST(Quantity, UnitsAreReadAsTheFieldWritesThem) {
     EXPECT_EQ(parse_time(text), 1500_ns) << text;
   }
   EXPECT_EQ(parse_time("1e3ns"), 1_us);
+  EXPECT_EQ(parse_rate("8.589934592e+11B/s"), parse_rate("858993459200B/s"));
   for (const char* text : {"64K", "64k", "65.536kB", "0.0625M"}) EXPECT_EQ(parse_bytes(text), 64_KiB) << text;
   EXPECT_EQ(parse_bytes("2G"), 2_GiB);
   EXPECT_EQ(parse_bytes("2g"), 2_GiB);

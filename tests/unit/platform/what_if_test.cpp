@@ -263,9 +263,10 @@ TEST(WhatIf, RefusesByName) {
   };
   EXPECT_EQ(message("hbm=fast"), "hbm: expected xN or inf, got \"fast\"");
   EXPECT_EQ(message("hbm"), "hbm: expected xN or inf, got \"\"");
-  EXPECT_EQ(message("hbm=x0"), "hbm: expected xN with N above 0 or inf, got \"x0\"");
+  EXPECT_EQ(message("hbm=x1e-30"), "hbm: expected xN with N from 1e-6 to 1e6 or inf, got \"x1e-30\"");
+  EXPECT_EQ(message("hbm=x0"), "hbm: expected xN with N from 1e-6 to 1e6 or inf, got \"x0\"");
   EXPECT_EQ(message("fabric.link.rate=x-1"),
-            "fabric.link.rate: expected xN with N above 0, inf or a value like 400Gbps, got \"x-1\"");
+            "fabric.link.rate: expected xN with N from 1e-6 to 1e6, inf or a value like 400Gbps, got \"x-1\"");
   EXPECT_EQ(message("fabric.link.propagation=inf"),
             "fabric.link.propagation: expected xN, 0 or a value like 10ns, got \"inf\"");
   EXPECT_EQ(message("accelerator.copy_overhead=inf"), "accelerator.copy_overhead: expected xN or 0, got \"inf\"");
