@@ -165,7 +165,7 @@ TEST(WhatIf, IsSettingsOfThePlatform) {
   EXPECT_EQ(settings("nic=x4"), "nic.dma_rate=1760Gbps nic.pcie.lanes=32 for 64 ");
   EXPECT_EQ(settings("nic=inf"), "nic.dma_rate=44000Gbps for inf nic.pcie.lanes=32 for inf ");
   EXPECT_EQ(settings("hbm=inf"), "accelerator.hbm.rate=1000Tbps for inf ");
-  EXPECT_EQ(settings("hbm=x1000000000000"), "accelerator.hbm.rate=1000Tbps for 2.68e+16Gbps ");
+  EXPECT_EQ(settings("hbm=x1000000"), "accelerator.hbm.rate=1000Tbps for 2.68e+10Gbps ");
   EXPECT_EQ(settings("nic=x0.001"), "nic.dma_rate=1Gbps for 0.44Gbps nic.pcie.lanes=1 for 0.016 ");
   EXPECT_EQ(settings("cable=x100000"), "fabric.link.propagation=0ps for 0.0001ns ");
   EXPECT_EQ(settings("cable=inf"), "fabric.link.propagation=0ns ");
