@@ -59,9 +59,16 @@ bool FieldValues::is_idle(std::string_view field) const {
   if (field.ends_with(".pcie.lanes")) {
     return text(std::string(field.substr(0, field.rfind('.'))) + ".generation") == "0";
   }
+  if (field.ends_with(".ack_timeout")) {
+    const std::string interface(field.substr(0, field.rfind('.')));
+    return text(interface + ".recovery") == "false" && text(interface + ".transport") != "uet";
+  }
+  // A workload of another kind has it.
+  if (field.starts_with("workload.")) return !empty() && !contains(field);
   // The stacks say it.
   if (field == "accelerator.hbm.latency") return text("accelerator.hbm.stacks.count") != "0";
   if (field.starts_with("remote_memory.") && contains("remote_memory.kind")) {
+    if (text("remote_memory.kind") == "none") return true;
     const bool is_cxl = text("remote_memory.kind") == "cxl";
     if (field.starts_with("remote_memory.cxl.")) return !is_cxl;
     return is_cxl && (field == "remote_memory.rate" || field == "remote_memory.latency");

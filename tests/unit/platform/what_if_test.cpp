@@ -271,6 +271,18 @@ TEST(WhatIf, RefusesByName) {
             "fabric.link.propagation: expected xN, 0 or a value like 10ns, got \"inf\"");
   EXPECT_EQ(message("accelerator.copy_overhead=inf"), "accelerator.copy_overhead: expected xN or 0, got \"inf\"");
   EXPECT_EQ(message("fabric.link.rate=2ms"), "fabric.link.rate: expected xN, inf or a value like 400Gbps, got \"2ms\"");
+  const ordered_json without = {{"nic.recovery", {{"value", false}}},
+                                {"nic.ack_timeout", {{"value", "1ms"}}},
+                                {"remote_memory.kind", {{"value", "none"}}},
+                                {"remote_memory.rate", {{"value", "800Gbps"}}}};
+  for (const std::string field : {"nic.ack_timeout", "remote_memory.rate", "workload.launch"}) {
+    try {
+      (void)read_change(field + "=x2", without);
+      ADD_FAILURE() << field;
+    } catch (const std::invalid_argument& wrong) {
+      EXPECT_EQ(wrong.what(), "expected a field that has an effect on this machine, got " + field);
+    }
+  }
   EXPECT_TRUE(message("turbo=x2").starts_with("expected one of compute, cap, hbm, memory-latency, "))
       << message("turbo=x2");
 }
