@@ -5,11 +5,16 @@
 
 namespace weft::nic {
 
-void Nic::Explained::read(Time asked, Time ready, Time memory, std::uint32_t bytes) {
+void Nic::Explained::read(Time now, Time asked, Time ready, Time memory, std::uint32_t bytes) {
   const Time latency = read_latency_;
   const Time link = std::min(ready, nic_.host_.read_without_memory(bytes));
-  // What is left beyond both is the host link's again: what it lets through at a time.
-  latest_ = {asked + latency, std::min(link, nic_.engine_free_ + latency), link, memory + latency, Time()};
+  // It has waited for the tag of one that was asked for before: then reads are as fast as round trips are, and those
+  // are of what most of their time is of.
+  if (asked > now && ready - asked < latency + latency) {
+    latest_ = {ready, Time(), ready, Time(), Time()};
+    return;
+  }
+  latest_ = {now + latency, std::min(link, nic_.engine_free_ + latency), link, memory + latency, Time()};
 }
 
 void Nic::Explained::read_ahead(const WayOut& way) {
@@ -39,7 +44,12 @@ void Nic::Explained::mark(const Read& read, Time at) {
   mark(CauseKind::kNic, std::min(at, read.engine));
   mark(CauseKind::kHostLink, std::min(at, read.link));
   mark(CauseKind::kMemory, std::min(at, read.memory));
-  mark(read.group == at ? CauseKind::kGroup : has_read ? CauseKind::kHostLink : CauseKind::kNic, at);
+  // What is left of a read beyond all of them is the host link's again. If it is much, it is round trips: PCI Express
+  // has so many requests under way at a time.
+  const Time known = std::max(read.link, read.memory);
+  const CauseKind rest =
+      nic_.host_.has_pcie() && at > known + read_latency_ ? CauseKind::kReadLatency : CauseKind::kHostLink;
+  mark(read.group == at ? CauseKind::kGroup : has_read ? rest : CauseKind::kNic, at);
 }
 
 void Nic::Explained::mark_entries(Time here) {

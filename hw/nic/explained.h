@@ -20,8 +20,9 @@ class alignas(64) Nic::Explained {
   explicit Explained(Nic& nic)
       : nic_(nic), read_latency_(nic.config_.read_latency), write_latency_(nic.config_.write_latency) {}
 
-  /// A read that was asked for then is here at `ready`. Memory has its first packet's worth at `memory`.
-  void read(Time asked, Time ready, Time memory, std::uint32_t bytes);
+  /// A read that is to be asked for now, and finds a tag at `asked`, is here at `ready`. Memory has its first packet's
+  /// worth at `memory`.
+  void read(Time now, Time asked, Time ready, Time memory, std::uint32_t bytes);
   /// It waits for its turn in the engine to groups, too.
   void waits_for_group() { latest_.group = nic_.group_engine_.free(); }
   /// It is read ahead.

@@ -140,12 +140,13 @@ Time Nic::fetch(Time now, Packet& packet, std::uint64_t address) {
   if (bytes == 0) return engine_free_;
   if (data_) packets_.attach_payload(packet, bytes);
   HostLink::Answer memory(now);
+  Time asked = now;
   if ((packet.flags & Packet::kStored) != 0) [[unlikely]] {
     if (data_) memory_.debug({tlm::TLM_READ_COMMAND, address, bytes, packet.payload});
   } else if (phases_) [[unlikely]] {
     return begin_read(now, packet, address);
   } else {
-    const Time asked = now + host_.wait_to_read(now);
+    asked += host_.wait_to_read(now);
     const auto read = [&](std::uint32_t from, std::uint32_t part) {
       std::byte* const data = data_ ? packet.payload + from : nullptr;
       return memory_.access_blocking(*memory_port_, now, tlm::TLM_READ_COMMAND, address + from, data, part, asked);
@@ -158,7 +159,7 @@ Time Nic::fetch(Time now, Packet& packet, std::uint64_t address) {
   packet.tail_lag_ps = static_cast<std::uint32_t>(data.spread.count());
   const Time ready = std::max(now, data.tail - data.spread);
   if (dispatcher_.causes() != nullptr) [[unlikely]]
-    explained_->read(now, ready, bytes > mtu_ ? memory.first : memory.last, bytes);
+    explained_->read(now, asked, ready, bytes > mtu_ ? memory.first : memory.last, bytes);
   return ready;
 }
 

@@ -266,6 +266,17 @@ TEST_F(CulpritsCli, LatenciesOfHostLinks) {
   foretells("nic-latency=x2 --what-if nic=x0.5 --what-if nic-work=x2");
 }
 
+/// PCI Express has too few requests under way for a long way to memory: reads are as fast as their round trips.
+TEST_F(CulpritsCli, TagsOfHostLinks) {
+  const json why = collective(
+      "--op all_gather --bytes 64MiB --set accelerators=8 --set nic.read_latency=10us --set fabric.segment=128KiB");
+  const auto [kind, share] = worst(why, "kind");
+  EXPECT_EQ(kind, "read latency");
+  EXPECT_GT(share, 0.8);
+  EXPECT_NE(weft("why out").out.find("nic.read_latency 10us (--set), nic.pcie.tags 256"), std::string::npos);
+  foretells("nic.read_latency=x0.5 --what-if hbm=x2");
+}
+
 /// NVLink SHARP at the rate at which ports pass operands on.
 TEST_F(CulpritsCli, ASlowEngineToGroups) {
   const json why =
