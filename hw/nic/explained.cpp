@@ -8,13 +8,15 @@ namespace weft::nic {
 void Nic::Explained::read(Time now, Time asked, Time ready, Time memory, std::uint32_t bytes) {
   const Time latency = read_latency_;
   const Time link = std::min(ready, nic_.host_.read_without_memory(bytes));
-  // It has waited for the tag of one that was asked for before: then reads are as fast as round trips are, and those
-  // are of what most of their time is of.
-  if (asked > now && ready - asked < latency + latency) {
+  // Most of a round trip is the latency, and neither link nor memory is busy: if others are under way at a time, they
+  // are as fast as their round trips.
+  const bool goes_round = ready - asked < latency + latency && link - latency - asked < nic_.host_.alone(bytes) * 2;
+  if (goes_round && asked > now) {  // it has waited for the tag of one before
     latest_ = {ready, Time(), ready, Time(), Time()};
     return;
   }
   latest_ = {now + latency, std::min(link, nic_.engine_free_ + latency), link, memory + latency, Time()};
+  if (goes_round) latest_.begun = now;
 }
 
 void Nic::Explained::read_ahead(const WayOut& way) {
@@ -40,6 +42,8 @@ void Nic::Explained::mark_first(const WayOut& way, Time at) {
 
 void Nic::Explained::mark(const Read& read, Time at) {
   const bool has_read = read.link > Time();
+  // What it follows came while it was under way: it has waited for room to be read ahead.
+  if (nic_.dispatcher_.now() > read.begun) mark(CauseKind::kReadLatency, at);
   mark(CauseKind::kReadLatency, std::min(at, read.latency));
   mark(CauseKind::kNic, std::min(at, read.engine));
   mark(CauseKind::kHostLink, std::min(at, read.link));

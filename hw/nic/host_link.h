@@ -169,6 +169,11 @@ class alignas(64) HostLink {
     const Time engine = read_free_ - dma_time_(rest);
     return (pcie_ ? std::max(engine, down_free_ - time_(rest)) : engine) + read_latency_;
   }
+  /// What the first packet's worth of a read takes of a link that nobody else uses.
+  [[nodiscard]] Time alone(std::uint32_t bytes) const {
+    const std::uint32_t first = std::min(bytes, mtu_);
+    return pcie_ ? std::max(dma_time_(first), time_(first)) : dma_time_(first);
+  }
   [[nodiscard]] bool has_pcie() const { return pcie_; }
 
   /// A short write by the interface, which would be visible at `at` by all else. Returns when it is.
