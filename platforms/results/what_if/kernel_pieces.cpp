@@ -29,9 +29,10 @@ double highest(const ArrayPower& power, double factor) {
   return std::min(1.0, power.clock_cap * factor);
 }
 
-/// Of the full clock, what the array has.
-double clock_of(const KernelPieces& pieces) {
-  return pieces.computing / pieces.whole();
+/// Of the full clock, what the array has: the cap's, where that holds it and is known.
+double clock_of(const KernelPieces& pieces, const ArrayPower& power) {
+  const double least = pieces.computing / pieces.whole();
+  return pieces.is_by_clock() && std::isfinite(power.clock_cap) ? std::max(least, highest(power, 1)) : least;
 }
 
 double on_array(const KernelPieces& pieces, const KernelFactors& factors, const ArrayPower& power) {
@@ -45,11 +46,11 @@ double on_array(const KernelPieces& pieces, const KernelFactors& factors, const 
   const double whole = pieces.whole();
   if (pieces.is_by_clock()) {
     if (pieces.computing == 0) return whole / factors.clock_cap;
-    return alone / std::min(1.0, clock_of(pieces) * factors.clock_cap);
+    return alone / std::min(1.0, clock_of(pieces, power) * factors.clock_cap);
   }
   if (std::isinf(factors.cap)) return alone / most;
   if (pieces.computing == 0) return whole / power_at(factors.cap, power);
-  const double clock = clock_of(pieces);
+  const double clock = clock_of(pieces, power);
   const double lowest = power.lowest_voltage;
   if (std::isinf(factors.compute)) return whole * std::min(1.0, lowest * lowest / (clock * clock));
   return alone / std::min(most, clock_at(clock, power_at(factors.cap, power) / factors.compute, power));
@@ -67,21 +68,26 @@ double KernelPieces::in_memory() const {
   return waiting + (is_memory_bound() ? computing : memory_share * computing);
 }
 
-double KernelPieces::beside(double array, double faster_memory) const {
+double KernelPieces::not_hidden(const ArrayPower& power) const {
+  if (!is_by_clock() || !std::isfinite(power.clock_cap) || computing == 0) return waiting;
+  return std::min(waiting, whole() - computing / clock_of(*this, power));
+}
+
+double KernelPieces::beside(double array, double faster_memory, const ArrayPower& power) const {
   if (is_memory_bound()) return std::max(array, (computing + waiting) / faster_memory);
-  return std::max(array, std::max(0.0, memory_share) * computing / faster_memory) + waiting / faster_memory;
+  return std::max(array, std::max(0.0, memory_share) * computing / faster_memory) + not_hidden(power) / faster_memory;
 }
 
 double KernelPieces::with(const KernelFactors& factors, const ArrayPower& power) const {
-  return beside(on_array(*this, factors, power), factors.memory);
+  return beside(on_array(*this, factors, power), factors.memory, power);
 }
 
 double KernelPieces::at_least(const KernelFactors& factors, const ArrayPower& power) const {
   const double array = factors.cap > 1 && !is_by_clock()
                            ? computing / factors.compute / highest(power, factors.clock_cap)
                            : on_array(*this, factors, power);
-  const double usual = beside(array, factors.memory);
-  if (memory_share != kUnknown) return std::min(usual, with_share(1 - kMargin).beside(array, factors.memory));
+  const double usual = beside(array, factors.memory, power);
+  if (memory_share != kUnknown) return std::min(usual, with_share(1 - kMargin).beside(array, factors.memory, power));
   if (capped + clock_capped > 0) return usual;
   return std::min(array + waiting / factors.memory, std::max(array, (computing + waiting) / factors.memory));
 }
@@ -90,12 +96,12 @@ double KernelPieces::at_most(const KernelFactors& factors, const ArrayPower& pow
   double array = on_array(*this, factors, power);
   const double power_left = power_at(factors.cap, power) / factors.compute;
   if (is_by_clock() && power.is_capped && computing > 0) {
-    array = std::max(array, computing / factors.compute / clock_at(clock_of(*this), power_left, power));
+    array = std::max(array, computing / factors.compute / clock_at(clock_of(*this, power), power_left, power));
   } else if (capped == 0 && power.is_capped && power_left < 1) {
     array = std::max(array, computing / factors.compute / clock_at(1, power_left, power));
   }
-  const double usual = beside(array, factors.memory);
-  if (memory_share != kUnknown) return std::max(usual, with_share(1 + kMargin).beside(array, factors.memory));
+  const double usual = beside(array, factors.memory, power);
+  if (memory_share != kUnknown) return std::max(usual, with_share(1 + kMargin).beside(array, factors.memory, power));
   if (capped + clock_capped > 0 || waiting == 0) return usual;
   return std::max(array + waiting / factors.memory, std::max(array, (computing + waiting) / factors.memory));
 }

@@ -57,8 +57,11 @@ struct KernelPieces {
  private:
   [[nodiscard]] bool is_memory_bound() const;
   [[nodiscard]] KernelPieces with_share(double times) const;
+  /// Of `waiting`, what is beside the array's time. A slow clock hides the rest: it was told as waiting since the
+  /// kernel would have waited at the full clock.
+  [[nodiscard]] double not_hidden(const ArrayPower& power) const;
   /// On an array that takes so long.
-  [[nodiscard]] double beside(double array, double faster_memory) const;
+  [[nodiscard]] double beside(double array, double faster_memory, const ArrayPower& power) const;
 };
 
 }  // namespace weft::platforms

@@ -91,6 +91,11 @@ TEST(KernelPieces, FollowTheCapThatBinds) {
   EXPECT_NEAR(by_clock.at_most({2, 1, 1}, both), 100 / std::cbrt(4), 1e-9);
   EXPECT_DOUBLE_EQ(by_clock.with({1, 1, 1, 1.1}, both), 80 / 0.88);
   EXPECT_NEAR(by_clock.at_most({1, 1, 1, 1.1}, both), 100, 1e-9);
+  // Some of what it would wait at the full clock is behind the array at its clock.
+  const KernelPieces waits{80, 0, 15, 0.5, 16};
+  EXPECT_DOUBLE_EQ(waits.with({}, both), 111);
+  EXPECT_DOUBLE_EQ(waits.with({2, 1, 1}, both), 61);
+  EXPECT_DOUBLE_EQ(waits.with({1, 1, 2}, both), 105.5);
   // Power leaves less than the clock's cap: a higher one gains nothing, and more power gains until that binds.
   const KernelPieces by_power{60, 40, 0};
   EXPECT_DOUBLE_EQ(by_power.with({1, 1, 1, 2}, both), 100);
