@@ -26,7 +26,7 @@ constexpr int kRoot = 0;
 /// Threads are named after what they run.
 const firmware::ProgramFields kFieldsOfCollectives({"all_reduce", "all_gather", "reduce_scatter", "all_to_all",
                                                     "broadcast"},
-                                                   {"collectives.entry"});
+                                                   {"collectives.entry", "accelerator.dma.start"});
 
 /// One of the collectives that run at a time, with buffers of its own.
 struct Concurrent {

@@ -11,6 +11,7 @@
 #include "sw/collectives/compressed/collectives.h"
 #include "sw/collectives/nodes.h"
 #include "sw/collectives/ring/ring_algorithm.h"
+#include "sw/firmware/program_fields.h"
 
 namespace weft::collectives {
 
@@ -21,6 +22,11 @@ using firmware::Task;
 namespace {
 
 constexpr const char* kPath = "collectives.algorithm";
+
+/// Threads of rings, trees and PAT. What they let pass is until a kernel knows what another one on another node has
+/// sent: whole chunks, words with flags, or lines with flags.
+const firmware::ProgramFields kFieldsOfSteps({": reduce-scatter", ": allgather", ": all-reduce", ": broadcast"},
+                                             {"accelerator.relay", "accelerator.word_relay", "accelerator.line_relay"});
 
 /// With the article that it has in sentences.
 const char* sentence_name(Operation operation) {

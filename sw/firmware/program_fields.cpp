@@ -27,8 +27,15 @@ ProgramFields::ProgramFields(std::initializer_list<std::string_view> threads, co
 
 const std::vector<std::string>& ProgramFields::of(std::string_view about) {
   static const std::vector<std::string> kNone;
-  const auto found = all_fields().find(about);
-  return found == all_fields().end() ? kNone : found->second;
+  const FieldsByThread& all = all_fields();
+  if (const auto found = all.find(about); found != all.end()) return found->second;
+  constexpr std::string_view kBetween = ": ";
+  const std::size_t at = about.rfind(kBetween);
+  if (at == std::string_view::npos) return kNone;
+  for (const std::string_view its : {about.substr(at), about.substr(at + kBetween.size())}) {
+    if (const auto found = all.find(its); found != all.end()) return found->second;
+  }
+  return kNone;
 }
 
 }  // namespace weft::firmware

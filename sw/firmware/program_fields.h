@@ -13,7 +13,9 @@ namespace weft::firmware {
 ///
 ///     const firmware::ProgramFields kFieldsOfLinks({"server of rank", "worker"}, {"workload.bandwidth"});
 ///
-/// Of several fields the first that is not 0 counts.
+/// Threads that a collective spawns are called after its group and after what they do ("world ring: reduce-scatter"):
+/// ": reduce-scatter" means those of every group. Names of jobs before a thread's own do not count. Of several fields
+/// the one counts that is as long as a piece of the path, else the first that is not 0.
 class ProgramFields {
  public:
   /// Throws std::invalid_argument where somebody has said so of the same threads.

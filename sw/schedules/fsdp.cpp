@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "sw/firmware/program_fields.h"
 #include "sw/schedules/fsdp_check.h"
 #include "sw/schedules/fsdp_member.h"
 #include "sw/schedules/fsdp_work.h"
@@ -19,6 +20,10 @@ using firmware::Rank;
 using firmware::Task;
 
 namespace {
+
+const firmware::ProgramFields kFieldsOfFsdp({"fsdp rank allgather", "fsdp rank reduce-scatter",
+                                             "fsdp rank communication", "fsdp rank all-reduce", "fsdp rank optimizer"},
+                                            {"collectives.entry", "accelerator.dma.start"});
 
 // While a ReduceScatter runs, the gradients of the next unit are copied to another buffer.
 constexpr int kScatterBuffers = 2;

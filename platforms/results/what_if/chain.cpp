@@ -59,11 +59,11 @@ double Chain::bound_by_memory() const {
 
 double Chain::in_kernels() const {
   double sum = 0;
-  for (const auto& [name, kernel] : kernels) sum += kernel.computing + kernel.capped + kernel.waiting;
+  for (const auto& [name, kernel] : kernels) sum += kernel.whole();
   return sum;
 }
 
-ChainReader::ChainReader(const ordered_json& why) {
+ChainReader::ChainReader(const ordered_json& why) : caps_(why) {
   for (const auto& [name, link] : member_of(why, "links").items()) {
     links_[name] = {link.value("network", ""), link["joins"] != "between switches", link.value("had", 1.0),
                     link.value("fills", 1.0)};
@@ -99,7 +99,10 @@ bool ChainReader::add_kernel(Chain& chain, const ordered_json& piece, double ps)
   const double memory_share = piece.value("memory_share", KernelPieces::kUnknown);
   KernelPieces& its = chain.kernels[{piece["about"], memory_share}];
   its.memory_share = memory_share;
-  (kind == "kernel" ? its.computing : kind == "cap" ? its.capped : its.waiting) += ps;
+  (kind == "kernel"           ? its.computing
+   : kind != "cap"            ? its.waiting
+   : caps_.is_by_clock(piece) ? its.clock_capped
+                              : its.capped) += ps;
   return true;
 }
 

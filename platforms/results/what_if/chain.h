@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "platforms/results/what_if/kernel_pieces.h"
+#include "platforms/results/why/parts.h"
 #include "platforms/results/why/resources.h"
 
 namespace weft::platforms {
@@ -69,6 +70,7 @@ class ChainReader {
   [[nodiscard]] bool add_loop(Chain& chain, const nlohmann::ordered_json& piece, double ps) const;
   [[nodiscard]] Link link_of(const nlohmann::ordered_json& piece) const;
 
+  Caps caps_;
   std::map<std::string, Link, std::less<>> links_;
   std::map<std::string, double>
       all_starved_;  ///< networks where all links are alike in that, and what they let through

@@ -29,12 +29,44 @@ bool is_of_kernels(const Resource& resource) {
   return is("compute") || is("hbm") || is("cap") || is("cores") || is("launch");
 }
 
-Factors::Factors(const std::vector<ResourceChange>& changes) {
+Factors::Factors(const std::vector<ResourceChange>& changes, const MemoryRates* rates) {
   for (const ResourceChange& change : changes) {
     Most& its = of_[change.resource];
     its.better = std::max(its.better, change.factor);
     its.worse = std::min(its.worse, change.factor);
+    if (change.resource != &resource_called("cap")) continue;
+    if (change.field != "accelerator.compute.clock_cap") power_cap_ = change.factor;
+    if (change.field != "accelerator.compute.power.cap") clock_cap_ = change.factor;
   }
+  memory_at_interfaces_ = slowest_memory_ = of(resource_called("hbm"));
+  if (rates != nullptr) set_memory(changes, *rates);
+}
+
+void Factors::set_memory(const std::vector<ResourceChange>& changes, const MemoryRates& rates) {
+  const Resource& memory = resource_called("hbm");
+  MemoryRates then = rates;
+  double slowest = 1;
+  for (const ResourceChange& change : changes) {
+    if (change.resource != &memory) continue;
+    double* const its = then.named(change.field);
+    if (its == nullptr) return;  // all of the memory
+    *its *= change.factor;
+    slowest = std::min(slowest, change.factor);
+  }
+  if (!of_.contains(&memory)) return;
+  const double cores = then.of_cores() / rates.of_cores();
+  of_[&memory] = {std::max(1.0, cores), std::min(1.0, cores)};
+  memory_at_interfaces_ = then.of_interfaces() / rates.of_interfaces();
+  slowest_memory_ = std::min({slowest, cores, memory_at_interfaces_});
+}
+
+Factors Factors::with_slowest_memory() const {
+  Factors slowest = *this;
+  if (slowest_memory_ < 1) {
+    slowest.of_[&resource_called("hbm")] = {1, slowest_memory_};
+    slowest.memory_at_interfaces_ = slowest_memory_;
+  }
+  return slowest;
 }
 
 double Factors::of(const Resource& resource) const {
@@ -47,7 +79,7 @@ double Factors::of_uplinks(const Resource& link) const {
 }
 
 KernelFactors Factors::of_kernels() const {
-  return {of(resource_called("compute")), of(resource_called("cap")), of(resource_called("hbm"))};
+  return {of(resource_called("compute")), power_cap_, of(resource_called("hbm")), clock_cap_};
 }
 
 double Factors::most_gained(std::string_view network) const {

@@ -7,6 +7,7 @@
 
 #include "platforms/results/what_if/kernel_pieces.h"
 #include "platforms/results/what_if/resource_change.h"
+#include "platforms/results/why/parts.h"
 #include "platforms/results/why/resources.h"
 
 namespace weft::platforms {
@@ -23,11 +24,16 @@ namespace weft::platforms {
 class Factors {
  public:
   Factors() = default;
-  explicit Factors(const std::vector<ResourceChange>& changes);
+  /// Of a memory, by the rates that it has, one behind the other; null: nothing is known of them.
+  explicit Factors(const std::vector<ResourceChange>& changes, const MemoryRates* rates = nullptr);
   void set(const Resource& resource, double factor) { of_[&resource] = {factor, 1}; }
 
   /// Of several fields of one the one that does more.
   [[nodiscard]] double of(const Resource& resource) const;
+  /// What interfaces get of HBM. of() is what kernels and copies get.
+  [[nodiscard]] double of_memory_at_interfaces() const { return memory_at_interfaces_; }
+  /// The same, where whatever gets slower of HBM is what it waits for.
+  [[nodiscard]] Factors with_slowest_memory() const;
   /// More uplinks share what links between switches carry.
   [[nodiscard]] double of_uplinks(const Resource& link) const;
   [[nodiscard]] KernelFactors of_kernels() const;
@@ -42,7 +48,13 @@ class Factors {
     double better = 1;
     double worse = 1;
   };
+  void set_memory(const std::vector<ResourceChange>& changes, const MemoryRates& rates);
+
   std::map<const Resource*, Most> of_;
+  double power_cap_ = 1;
+  double clock_cap_ = 1;
+  double memory_at_interfaces_ = 1;
+  double slowest_memory_ = 1;
 };
 
 /// Whether kernels follow it, and not what is between them.

@@ -15,6 +15,7 @@
 
 #include "hw/nic/host_link.h"
 #include "platforms/config/find_field.h"
+#include "traces/nearest_names.h"
 
 namespace weft::platforms {
 namespace {
@@ -47,6 +48,24 @@ std::string names() {
     if (!resource.settings.empty()) text += (text.empty() ? "" : ", ") + std::string(resource.name);
   }
   return text;
+}
+
+/// What is said of a name that is neither a resource nor a field of one: names like it, or else all resources.
+std::string unknown_name(const std::string& name) {
+  traces::NearestNames near(name);
+  for (const Resource& resource : resources()) {
+    if (resource.settings.empty()) continue;
+    near.look_at(resource.name);
+    for (const Resource::Setting& setting : resource.settings) near.look_at(setting.field);
+  }
+  if (const std::string question = near.question(); !question.empty())
+    return fmt::format("expected a resource or a field of one, got \"{}\"{}", name, question);
+  return fmt::format("expected one of {}, or a field of these, got \"{}\"", names(), name);
+}
+
+std::string without_spaces_around(const std::string& text) {
+  const std::size_t first = text.find_first_not_of(' ');
+  return first == std::string::npos ? "" : text.substr(first, text.find_last_not_of(' ') + 1 - first);
 }
 
 /// The value that the field can have which is nearest to this one.
@@ -131,8 +150,8 @@ std::optional<double> speed_of_field(const std::string& value, bool is_rate) {
 
 ResourceChange read_change(const std::string& text, const FieldValues& values) {
   const std::size_t equals = text.find('=');
-  const std::string name = text.substr(0, equals);
-  const std::string value = equals == std::string::npos ? "" : text.substr(equals + 1);
+  const std::string name = without_spaces_around(text.substr(0, equals));
+  const std::string value = equals == std::string::npos ? "" : without_spaces_around(text.substr(equals + 1));
   for (const Resource& resource : resources()) {
     if (resource.settings.empty()) continue;
     if (name == resource.name) {
@@ -165,7 +184,7 @@ ResourceChange read_change(const std::string& text, const FieldValues& values) {
         fmt::format("{}: expected {}{} {}{}, got \"{}\"", name, setting->is_rate ? times_expected(value) : "xN",
                     example.empty() ? " or" : ",", setting->is_rate ? "inf" : "0", example, value));
   }
-  throw std::invalid_argument(fmt::format("expected one of {}, or a field of these, got \"{}\"", names(), name));
+  throw std::invalid_argument(unknown_name(name));
 }
 
 std::vector<ResourceChange> read_changes(const std::string& text, const FieldValues& values) {
@@ -197,6 +216,7 @@ std::string to_text(const ResourceChange& change) {
 bool has_settings(const Resource& resource, const FieldValues& values) {
   const auto is_set = [&values](const std::string& field) { return number_set(field, values).has_value(); };
   return std::any_of(resource.settings.begin(), resource.settings.end(), [&](const Resource::Setting& setting) {
+    if (setting.is_apart) return false;
     const std::string field(setting.field);
     if (is_set(field)) return true;
     const std::vector<std::string> own = own_fields(field, values);
@@ -219,7 +239,7 @@ std::vector<ChangedSetting> settings_of(const ResourceChange& change, const Fiel
   };
   for (const Resource::Setting& setting : change.resource->settings) {
     const std::string field(setting.field);
-    if (!change.field.empty() && change.field != field) continue;
+    if (change.field.empty() ? setting.is_apart : change.field != field) continue;
     add(field, setting.is_rate);
     if (!change.field.empty()) continue;
     for (const std::string& own : own_fields(field, values)) add(own, setting.is_rate);

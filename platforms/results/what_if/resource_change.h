@@ -24,7 +24,7 @@ struct ResourceChange {
 /// FIELD=VALUE, where `values` (of config.json) has what it is. xN of a resource is so many times as fast. xN of a
 /// field multiplies its value: a time gets so many times as long. Throws std::invalid_argument with what was expected.
 [[nodiscard]] ResourceChange read_change(const std::string& text, const FieldValues& values);
-/// Several with commas between. Throws also where two are of the same thing.
+/// Several with commas between, and spaces around these. Throws also where two are of the same thing.
 [[nodiscard]] std::vector<ResourceChange> read_changes(const std::string& text, const FieldValues& values);
 /// "hbm=x2", as read_change() reads it.
 [[nodiscard]] std::string to_text(const ResourceChange& change);

@@ -15,6 +15,11 @@ double uplinks(const Portion& portion, const Factors& factors) {
   return is_between ? factors.of_uplinks(*portion.resource) : 1;
 }
 
+/// It may have another rate than kernels and copies (MemoryRates).
+bool is_memory_at_interface(const Portion& portion) {
+  return portion.at_end && portion.resource == &resource_called("hbm");
+}
+
 /// What a thread of the firmware does on the way, such as a copy, is not slower with its clock.
 bool is_of_hosts(const Resource& resource) {
   return &resource == &resource_called("firmware") || &resource == &resource_called("host");
@@ -43,7 +48,8 @@ double Speeds::rate(const Pair& pair, const std::string& network, double had, co
 }
 
 double Speeds::expected(const Portion& portion, const Factors& factors) const {
-  const double alone = factors.of(*portion.resource);
+  const double alone =
+      is_memory_at_interface(portion) ? factors.of_memory_at_interfaces() : factors.of(*portion.resource);
   const Pair* const pair = pair_of(portion);
   // What a sick link carries is not shared: others beside it do not make it well.
   if (pair == nullptr) return portion.had < 1 ? alone : alone * uplinks(portion, factors);
@@ -57,6 +63,7 @@ double Speeds::expected(const Portion& portion, const Factors& factors) const {
 
 double Speeds::at_most(const Portion& portion, const Factors& factors) const {
   const double its = expected(portion, factors);
+  if (is_memory_at_interface(portion)) return its;
   double gain = std::max({1.0, its, factors.of(*portion.resource) * uplinks(portion, factors)});
   const Pair* const pair = pair_of(portion);
   if (pair != nullptr && !is_interface(*portion.resource) && pair->interface <= kAlike * pair->link * portion.had)
@@ -72,6 +79,7 @@ double Speeds::at_most(const Portion& portion, const Factors& factors) const {
 }
 
 double Speeds::at_least(const Portion& portion, const Factors& factors) const {
+  if (is_memory_at_interface(portion)) return std::min(1.0, expected(portion, factors));
   double least = std::min({1.0, expected(portion, factors), factors.of(*portion.resource) * uplinks(portion, factors)});
   if (portion.part == Portion::Part::kWait && pair_of(portion) != nullptr) {
     const std::string network(portion.resource->network);

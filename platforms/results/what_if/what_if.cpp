@@ -53,7 +53,10 @@ const Resource& in_use(const Resource& resource) {
 WhatIf::WhatIf(const ordered_json& why)
     : before_ps_(why["until_ps"].get<std::int64_t>() - why["from_ps"].get<std::int64_t>()),
       are_several_jobs_(why.contains("jobs")),
+      parts_(why),
+      copy_engines_(why),
       speeds_(why) {
+  if (const AcceleratorLimits* const part = parts_.usual()) power_.clock_cap = part->clock_cap;
   power_.is_capped = why.value("power_cap", false);
   power_.idle_share = why.value("idle_share", 0.0);
   power_.lowest_voltage = why.value("lowest_voltage", power_.lowest_voltage);
@@ -88,20 +91,22 @@ void WhatIf::set_latency_apart(Chain& chain) const {
   const double waits = chain.of(memory) + chain.of(interfaces);
   const double latency = used == used_ps_.end() ? 0 : std::max(0.0, waits - used->second);
   double left = latency;
-  double of_rate = 0;
+  std::map<const Resource*, double> of_rate;
   for (const Resource* const resource : {&interfaces, &memory}) {
     for (auto& [portion, ps] : chain.ps) {
       if (portion.resource != resource) continue;
       const double its = std::min(ps, left);
       left -= its;
-      of_rate += ps - its;
+      of_rate[resource] += ps - its;
       ps = 0;
     }
   }
   for (const auto& [place, ps] : chain.by_place[&interfaces]) chain.by_place[&memory][place] += ps;
   chain.by_place.erase(&interfaces);
   if (latency > 0) chain.ps[{&interfaces}] += latency;
-  if (of_rate > 0) chain.ps[{&memory}] += of_rate;
+  if (of_rate[&memory] > 0) chain.ps[{&memory}] += of_rate[&memory];
+  constexpr bool kAtInterface = true;
+  if (of_rate[&interfaces] > 0) chain.ps[{&memory, Portion::Part::kWhole, kAtInterface}] += of_rate[&interfaces];
 }
 
 double WhatIf::scaled_loops(const Chain& chain, const Factors& factors, Reach reach) const {
@@ -174,7 +179,10 @@ std::pair<double, const Resource*> WhatIf::busiest(const Factors& factors, bool 
     const bool computes = resource == &resource_called("compute");
     if (!is_served_in_turn(*resource) || (computes && changes_kernels)) continue;
     const double busy = ps - (computes ? path_.of(resource_called("cores")) : 0);
-    const double then = busy / factors.of(*resource) / factors.of_uplinks(*resource);
+    const double factor = resource == &resource_called("hbm")
+                              ? std::max(factors.of(*resource), factors.of_memory_at_interfaces())
+                              : factors.of(*resource);
+    const double then = busy / factor / factors.of_uplinks(*resource);
     if (then > most.first) most = {then, resource};
   }
   return most;
@@ -282,9 +290,8 @@ double WhatIf::most(const Factors& factors) const {
   double most = before;
   const KernelFactors kernels = factors.of_kernels();
   const KernelFactors slower = {std::min(1.0, kernels.compute), std::min(1.0, kernels.cap),
-                                std::min(1.0, kernels.memory)};
-  for (const auto& [name, pieces] : path_.kernels)
-    most += pieces.at_most(slower, power_) - pieces.computing - pieces.capped - pieces.waiting;
+                                std::min(1.0, kernels.memory), std::min(1.0, kernels.clock_cap)};
+  for (const auto& [name, pieces] : path_.kernels) most += pieces.at_most(slower, power_) - pieces.whole();
   for (const auto& [portion, ps] : path_.ps) most += ps / speeds_.at_least(portion, factors) - ps;
   most += std::max(0.0, scaled_loops(path_, factors, Reach::kEstimate) - scaled_loops(path_, {}, Reach::kEstimate));
   double slowest = 1;
@@ -313,14 +320,20 @@ bool WhatIf::is_cost_known(const std::vector<ResourceChange>& changes) const {
   });
 }
 
-bool WhatIf::is_loose_cost(const Foretold& told, const std::vector<ResourceChange>& changes) const {
+double WhatIf::otherwise(const Factors& factors) const {
+  return scaled(path_, factors, Reach::kMost) - scaled(path_, factors, Reach::kEstimate);
+}
+
+bool WhatIf::is_loose_cost(const Foretold& told, const std::vector<ResourceChange>& changes,
+                           const Factors& factors) const {
   const auto its = static_cast<double>(told.ps());
   if (its > static_cast<double>(told.least_ps) * (1 + kNear)) return true;
   if (told.most_ps) return static_cast<double>(*told.most_ps) > its * (1 + kNear);
   const bool is_much = std::any_of(changes.begin(), changes.end(), [this](const ResourceChange& it) {
     return it.factor < kHalf && used(in_use(*it.resource)) > 0;
   });
-  return is_much || its > static_cast<double>(before_ps_) * (1 + kNear);
+  const auto before = static_cast<double>(before_ps_);
+  return is_much || its > before * (1 + kNear) || otherwise(factors) > kNear * before;
 }
 
 bool WhatIf::is_loose_gain(const Foretold& told, const std::vector<ResourceChange>& changes,
@@ -338,9 +351,7 @@ bool WhatIf::is_loose_gain(const Foretold& told, const std::vector<ResourceChang
   const bool has_rival = static_cast<double>(told.other_ps) > kRival * static_cast<double>(told.path_ps);
   const bool is_much =
       its < before * (1 - kQuarter) || any([](const ResourceChange& it) { return it.factor > kTwice; });
-  // How near other kernels are to a cap of power is not known.
-  const double otherwise = scaled(path_, factors, Reach::kMost) - scaled(path_, factors, Reach::kEstimate);
-  return widens_node || has_rival || is_much || otherwise > kNear * before;
+  return widens_node || has_rival || is_much || otherwise(factors) > kNear * before;
 }
 
 std::vector<ResourceChange> WhatIf::of_their_parts(std::vector<ResourceChange> changes) const {
@@ -359,15 +370,20 @@ std::vector<ResourceChange> WhatIf::of_their_parts(std::vector<ResourceChange> c
   return changes;
 }
 
-Foretold WhatIf::foretell(const std::vector<ResourceChange>& changes) const {
-  Factors factors(of_their_parts(changes));
+Foretold WhatIf::foretell(const std::vector<ResourceChange>& asked) const {
+  std::vector<ResourceChange> changes = asked;
+  for (ResourceChange& it : changes) {
+    if (it.field == kCopyEngines) it.factor = copy_engines_.with(it.factor);
+  }
+  const AcceleratorLimits* const part = parts_.usual();
+  Factors factors(of_their_parts(changes), part == nullptr ? nullptr : &part->memory);
   const auto any = [&changes](const auto& is) { return std::any_of(changes.begin(), changes.end(), is); };
   const auto before = static_cast<double>(before_ps_);
   const bool costs = any([](const ResourceChange& it) { return it.factor < 1; });
   const bool changes_kernels = any([](const ResourceChange& it) { return is_of_kernels(*it.resource); });
   const bool has_luck = may_lose_others(changes);
   const bool knows_most = is_cost_known(changes) && !has_luck;
-  const double at_most = most(factors);
+  const double at_most = most(factors.with_slowest_memory());
   // Collectives have cores for as long as they take, or as the kernels beside them do.
   factors.set(resource_called("cores"),
               shorter_collectives(factors) * std::max(1.0, factors.of(resource_called("compute"))));
@@ -392,15 +408,20 @@ Foretold WhatIf::foretell(const std::vector<ResourceChange>& changes) const {
   // Jobs that share a machine meet at other times.
   double at_least = std::max(costs && are_several_jobs_ ? 0.0 : least(factors, costs) - timers, busy);
   if (costs) at_least = std::max(at_least, before - timers);
-  const bool is_part = any([](const ResourceChange& it) { return it.is_one_of_several; });
+  // What fields of a memory do together is known.
+  const bool is_part = any([part](const ResourceChange& it) {
+    return it.is_one_of_several && (part == nullptr || it.resource != &resource_called("hbm"));
+  });
   if (is_part) at_least = std::min(at_least, before);
   result.least_ps = std::min<std::int64_t>(std::llround(at_least), result.ps());
   if (knows_most) result.most_ps = std::max<std::int64_t>(result.ps(), std::llround(at_most));
 
   const bool is_partial = any([](const ResourceChange& it) { return it.is_partial; });
   const bool is_far = std::abs(static_cast<double>(result.ps()) - before) > kNear * before;
-  result.is_loose = is_partial || (is_part && is_far) || has_luck ||
-                    (costs ? is_loose_cost(result, changes) : is_loose_gain(result, changes, factors));
+  // Copies go to engines by their channels, and engines have cores that kernels lose.
+  const bool is_of_engines = any([](const ResourceChange& it) { return it.field == kCopyEngines && it.factor != 1; });
+  result.is_loose = is_partial || is_of_engines || (is_part && is_far) || has_luck ||
+                    (costs ? is_loose_cost(result, changes, factors) : is_loose_gain(result, changes, factors));
   return result;
 }
 

@@ -56,7 +56,7 @@ struct Foretold {
 class WhatIf {
  public:
   explicit WhatIf(const nlohmann::ordered_json& why);
-  [[nodiscard]] Foretold foretell(const std::vector<ResourceChange>& changes) const;
+  [[nodiscard]] Foretold foretell(const std::vector<ResourceChange>& asked) const;
   /// Links had the share of their rate that faults have taken from them.
   [[nodiscard]] Foretold repaired() const;
 
@@ -103,13 +103,18 @@ class WhatIf {
   [[nodiscard]] double most(const Factors& factors) const;
   [[nodiscard]] bool may_lose_others(const std::vector<ResourceChange>& changes) const;
   [[nodiscard]] bool is_cost_known(const std::vector<ResourceChange>& changes) const;
-  [[nodiscard]] bool is_loose_cost(const Foretold& told, const std::vector<ResourceChange>& changes) const;
+  /// How much longer kernels may be: how near they are to a cap of power is not known.
+  [[nodiscard]] double otherwise(const Factors& factors) const;
+  [[nodiscard]] bool is_loose_cost(const Foretold& told, const std::vector<ResourceChange>& changes,
+                                   const Factors& factors) const;
   [[nodiscard]] bool is_loose_gain(const Foretold& told, const std::vector<ResourceChange>& changes,
                                    const Factors& factors) const;
 
   std::int64_t before_ps_;
   bool are_several_jobs_;
   ArrayPower power_;
+  Parts parts_;
+  CopyEngines copy_engines_;
   Speeds speeds_;
   /// Of "compute": by an accelerator, the most of those on the path and the median of all.
   std::map<const Resource*, double> used_ps_;

@@ -199,6 +199,16 @@ void check_collective(const Checked& collective) {
   });
 }
 
+void check_part(const Checked& part) {
+  const Checked memory = part.object()["memory"];
+  const auto check_above_0 = [](const Checked& value) { value.number().is(value.value() > 0, "a number above 0"); };
+  check_above_0(memory.object()["rate"]);
+  for (const char* key : {"interconnect_rate", "core_rate"}) memory.may_have(key, check_above_0);
+  part.may_have("clock_cap", check_above_0);
+  part["power_cap"].flag();
+  for (const char* key : {"first", "count"}) part.may_have(key, check_count);
+}
+
 void check_resource(const std::string& name, const Checked& value) {
   for (const Resource& resource : resources()) {
     if (resource.name == name) return;
@@ -225,6 +235,10 @@ void check_why(const ordered_json& object, const std::string& file) {
   why.may_have("lowest_voltage", check_number);
   why.may_have("idle_share", [](const Checked& share) { share.number().is(share.value() < 1, "a share below 1"); });
   why.may_have("power_cap", [](const Checked& cap) { cap.flag(); });
+  why.may_have("copy_engines", [](const Checked& engines) {
+    for (const char* key : {"of", "used"}) check_count(engines.object()[key]);
+  });
+  why.may_have("parts", [](const Checked& parts) { parts.each_of_list(check_part); });
   why.may_have("links", [](const Checked& links) {
     links.each_of_object([](const std::string& /*name*/, const Checked& link) { check_link(link); });
   });

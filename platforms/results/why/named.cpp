@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
+#include <vector>
 
 #include "platforms/results/format.h"
 #include "platforms/results/why/resources.h"
@@ -17,6 +19,26 @@
 namespace weft::platforms {
 
 using nlohmann::ordered_json;
+
+namespace {
+
+/// The field that says how long a piece of a program is; empty: none that is known.
+std::string field_of_program(const ordered_json& piece, const FieldValues& values) {
+  std::vector<std::string> set = firmware::ProgramFields::of(word_of(piece, "about"));
+  std::erase_if(set,
+                [&](const std::string& it) { return values.text(it).find_first_of("123456789") == std::string::npos; });
+  if (set.empty()) return "";
+  const std::string length = fmt::format("{:.10g}ps", piece["ps"].get<double>() / piece.value("times", 1.0));
+  const auto is_as_long = [&](const std::string& it) {
+    constexpr double kRounded = 0.005;
+    const auto times = speed_at(it, length, values.text(it), false);
+    return times && std::abs(*times - 1) < kRounded;
+  };
+  const auto found = std::find_if(set.begin(), set.end(), is_as_long);
+  return found == set.end() ? set.front() : *found;
+}
+
+}  // namespace
 
 std::vector<NamedFlow> flows_of(const ordered_json& link) {
   std::vector<NamedFlow> flows;
@@ -55,11 +77,7 @@ std::string fields_of_programs(const ordered_json& why, const FieldValues& value
     if (resource_of(piece).name != "software") continue;
     const auto ps = piece["ps"].get<std::int64_t>();
     all += ps;
-    for (const std::string& field : firmware::ProgramFields::of(word_of(piece, "about"))) {
-      if (values.text(field).find_first_of("123456789") == std::string::npos) continue;
-      sums[field] += ps;
-      break;
-    }
+    if (const std::string field = field_of_program(piece, values); !field.empty()) sums[field] += ps;
   }
   std::vector<std::pair<std::string, std::int64_t>> sorted(sums.begin(), sums.end());
   std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.second > b.second; });

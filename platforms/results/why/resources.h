@@ -20,6 +20,7 @@ struct Resource {
     bool is_rate;                 ///< more of it is faster; else less
     std::string_view kind = {};   ///< of pieces that it sets; empty: all of the resource
     std::string_view place = {};  ///< before its number, of these; empty: all
+    bool is_apart = false;        ///< a change of the whole resource leaves it as it is, and tables have it elsewhere
   };
 
   enum class Is {
@@ -37,6 +38,12 @@ struct Resource {
   int shown = 1;                            ///< how many of the settings tables name
   std::vector<std::string_view> also = {};  ///< fields that tables name too where they are set
 };
+
+/// As the kind of a setting: pieces of `cap` that the cap of the clock sets (Caps).
+inline constexpr std::string_view kClockCap = "clock cap";
+
+/// Copies of several channels wait for each other where it has too few of them.
+inline constexpr std::string_view kCopyEngines = "accelerator.copy_engines";
 
 /// In the order in which tables have them.
 [[nodiscard]] const std::vector<Resource>& resources();

@@ -2,7 +2,6 @@
 #include "platforms/results/why/set_by.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstddef>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -19,15 +18,6 @@ using nlohmann::ordered_json;
 constexpr double kLeastOfResource = 0.1;
 constexpr std::size_t kMostNamed = 3;
 
-/// "accelerator3" as "accelerator" and 3.
-std::pair<std::string_view, std::optional<int>> numbered(std::string_view place) {
-  const std::size_t digits = place.find_last_not_of("0123456789") + 1;
-  int number = 0;
-  const auto [end, error] = std::from_chars(place.data() + digits, place.data() + place.size(), number);
-  if (digits == place.size() || error != std::errc()) return {place, std::nullopt};
-  return {place.substr(0, digits), number};
-}
-
 bool sets(const Resource::Setting& setting, const Settings::Alike& pieces) {
   if (!setting.kind.empty() && pieces.kind != setting.kind) return false;
   return setting.place.empty() || numbered(pieces.place).first == setting.place;
@@ -35,7 +25,7 @@ bool sets(const Resource::Setting& setting, const Settings::Alike& pieces) {
 
 }  // namespace
 
-Settings::Settings(const ordered_json& why, const FieldValues& values) : why_(why), values_(values) {
+Settings::Settings(const ordered_json& why, const FieldValues& values) : why_(why), values_(values), parts_(why) {
   for (int entry = 0;; ++entry) {
     const std::string path = "others." + std::to_string(entry) + ".";
     const std::optional<int> first = numbered(values.text(path + "first")).second;
@@ -44,9 +34,11 @@ Settings::Settings(const ordered_json& why, const FieldValues& values) : why_(wh
     others_.push_back({path, *first, *count});
   }
   std::map<std::tuple<const Resource*, std::string_view, std::string_view>, std::size_t> known;
+  const Caps caps(why);
   for (const ordered_json& piece : why["pieces"]) {
     const Resource* const resource = &resource_of(piece);
-    const std::string_view kind = word_of(piece, "kind");
+    const std::string_view kind =
+        resource->name == "cap" && caps.is_by_clock(piece) ? kClockCap : word_of(piece, "kind");
     const std::string_view place = word_of(piece, "place");
     const auto [at, is_new] = known.try_emplace({resource, kind, place}, pieces_.size());
     if (is_new) pieces_.push_back({resource, kind, place});
@@ -93,12 +85,18 @@ bool Settings::waits_for_latency() const {
   return waits / 2 > hbm->get<std::int64_t>();
 }
 
+bool Settings::binds(const Resource::Setting& setting, const Alike& pieces) const {
+  if (pieces.resource->name != "hbm") return true;
+  const AcceleratorLimits* const part = parts_.at(pieces.place);
+  return part == nullptr || part->memory.field_of_cores() == setting.field;
+}
+
 template <typename Take>
 void Settings::each_of(const Alike& pieces, const Take& take) const {
   int left = pieces.resource->shown;
   for (const Resource::Setting& setting : pieces.resource->settings) {
     if (left == 0) return;
-    if (!sets(setting, pieces)) continue;
+    if (setting.is_apart || !sets(setting, pieces) || !binds(setting, pieces)) continue;
     const std::string usually(setting.field);
     const std::string field = own_field(usually, pieces.place);
     if (!values_.is_something(field)) continue;
@@ -126,7 +124,8 @@ std::vector<SetBy> Settings::of(const Resource& resource) const {
 }
 
 std::vector<SetBy> Settings::of_rate(const Resource& latency) const {
-  const std::string field = "accelerator.hbm.rate";
+  const AcceleratorLimits* const part = parts_.usual();
+  const std::string field(part == nullptr ? "accelerator.hbm.rate" : part->memory.field_of_interfaces());
   const auto is_its = [&latency](const Alike& pieces) { return pieces.resource == &latency; };
   if (!values_.is_something(field) || std::none_of(pieces_.begin(), pieces_.end(), is_its)) return {};
   return {{field, field, true, 1}};
@@ -140,6 +139,14 @@ SetBy Settings::first_of(const Alike& pieces) const {
   return first;
 }
 
+std::string Settings::engines_text() const {
+  const std::string engines = values_.text(kCopyEngines);
+  if (engines.empty() || !CopyEngines(why_).are_all_used()) return "";
+  // Without `accelerator`, which is before it on the same line: the line has to fit a screen.
+  const std::string name(kCopyEngines.substr(kCopyEngines.find('.') + 1));
+  return ", " + name + " " + engines + (values_.source(kCopyEngines) == "command line" ? " (--set)" : "");
+}
+
 std::string Settings::text(const Resource& resource) const {
   std::string list;
   const std::vector<SetBy> all = of(resource);
@@ -150,6 +157,7 @@ std::string Settings::text(const Resource& resource) const {
     if (static_cast<double>(all[i].ps) < kLeastOfResource * most) break;
     list += (list.empty() ? "" : ", ") + field + " " + values_.text(field);
     if (values_.source(field) == "command line") list += " (--set)";
+    if (i == 0 && resource.name == "copy") list += engines_text();
   }
   for (const std::string_view field : resource.also) {
     const std::string text = values_.text(field);

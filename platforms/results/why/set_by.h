@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "platforms/results/why/field_values.h"
+#include "platforms/results/why/parts.h"
 #include "platforms/results/why/resources.h"
 
 /// What sets the time of a critical path, by the fields of the configuration that it has.
@@ -58,6 +59,10 @@ class Settings {
   [[nodiscard]] std::string own_of_accelerator(const std::string& field, std::string_view place) const;
   [[nodiscard]] std::string own_of_link(const std::string& field, std::string_view network,
                                         std::string_view place) const;
+  /// Of several rates of a memory, one behind the other, whether it is the one that the pieces wait for.
+  [[nodiscard]] bool binds(const Resource::Setting& setting, const Alike& pieces) const;
+  /// ", copy_engines 1", where copies may have waited for one.
+  [[nodiscard]] std::string engines_text() const;
   /// Where interfaces wait for memory's rate.
   [[nodiscard]] std::vector<SetBy> of_rate(const Resource& latency) const;
   /// Whether interfaces wait for memory far longer than the busiest was in use: for its latency.
@@ -65,6 +70,7 @@ class Settings {
 
   const nlohmann::ordered_json& why_;
   const FieldValues& values_;
+  Parts parts_;
   std::vector<Others> others_;
   std::vector<Alike> pieces_;
 };

@@ -67,6 +67,14 @@ AcceleratorUse use_of(const MachineConfig& config, const accelerator::Accelerato
   AcceleratorUse use;
   use.busy = busy;
   for (const memory::Memory::Traffic& traffic : memory) use.memory += traffic.busy;
+  // Kernels and copies, which come first, share a rate of their own.
+  if (const Rate cores = config.accelerator.hbm.core_rate; cores > Rate()) {
+    constexpr std::size_t kOfCores = 2;
+    std::int64_t bytes = 0;
+    for (std::size_t m = 0; m < std::min(kOfCores, memory.size()); ++m)
+      bytes += memory[m].read_bytes + memory[m].written_bytes;
+    use.memory = std::max(use.memory, ByteTime(cores)(bytes));
+  }
   use.launches = config.accelerator.array.compute.launch * counters.kernels;
   use.copying = counters.copying;
   return use;
@@ -112,6 +120,29 @@ ordered_json stages(Machine& machine) {
 double idle_share(const accelerator::PowerConfig& power) {
   if (power.cap <= power.idle) return 0;
   return static_cast<double>(power.idle.count()) / static_cast<double>(power.cap.count());
+}
+
+ordered_json copy_engines_used(const MachineConfig& config, const UsedSpan& span) {
+  Time longest;
+  std::size_t engines = 0;
+  std::size_t used = 0;
+  for (std::size_t i = 0; i < span.now.size(); ++i) {
+    const std::vector<Time>& now = span.now[i].copying;
+    const std::vector<Time> before = span.before.empty() ? std::vector<Time>() : span.before[i].copying;
+    const auto all = static_cast<std::size_t>(config.part_at(static_cast<int>(i)).array.copy_engines);
+    Time its;
+    std::size_t its_used = 0;
+    for (std::size_t e = 0; e < std::min(all, now.size()); ++e) {
+      const Time copied = now[e] - (e < before.size() ? before[e] : Time());
+      its = std::max(its, copied);
+      if (copied > Time()) ++its_used;
+    }
+    if (its <= longest) continue;
+    longest = its;
+    engines = all;
+    used = its_used;
+  }
+  return {{"of", engines}, {"used", used}};
 }
 
 ordered_json longest_used(Machine& machine, const UsedSpan& span, const MostUsedLinks& fabric,

@@ -53,6 +53,10 @@ struct MostUsedLinks {
 [[nodiscard]] nlohmann::ordered_json longest_used(Machine& machine, const UsedSpan& span, const MostUsedLinks& fabric,
                                                   const MostUsedLinks& scale_up);
 
+/// Of the accelerator one of whose copy engines was in use for longest, how many engines it has and has used:
+/// why.json's `copy_engines`. Those of a DMA engine of its own do not count.
+[[nodiscard]] nlohmann::ordered_json copy_engines_used(const MachineConfig& config, const UsedSpan& span);
+
 /// What bytes pass one behind the other on their way between ends of a network, with what each stage sustains, in bytes
 /// per second: who widens one has the next in its way.
 [[nodiscard]] nlohmann::ordered_json stages(Machine& machine);

@@ -17,6 +17,7 @@
 #include "platforms/results/why/named.h"
 #include "platforms/results/why/resources.h"
 #include "platforms/results/why/set_by.h"
+#include "platforms/results/why/small_chunks.h"
 
 namespace weft::platforms {
 namespace {
@@ -313,6 +314,7 @@ std::string why_sentences(const ordered_json& why, const FieldValues& values, co
   for (const Topic& topic : topics) {
     if (!topic.text.empty()) text += " " + topic.text;
   }
+  if (const std::string chunks = small_chunks_text(why, values); !chunks.empty()) text += " " + chunks;
   return text;
 }
 

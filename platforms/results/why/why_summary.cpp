@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "hw/core/cause/causes.h"
+#include "platforms/results/why/parts.h"
 
 namespace weft::platforms {
 namespace {
@@ -424,7 +425,7 @@ ordered_json why_summary(Machine& machine, const WhySpan& span, ordered_json hea
   ordered_json waited = waits(machine, names);
   ordered_json spent = collectives(machine, names, false);
   ordered_json overlapping = collectives(machine, names, true);
-  constexpr std::size_t kMembers = 23;
+  constexpr std::size_t kMembers = 25;
   ordered_json why = with_room(kMembers, std::move(head));
   why["from_ps"] = span.from.count();
   why["until_ps"] = at;
@@ -443,7 +444,9 @@ ordered_json why_summary(Machine& machine, const WhySpan& span, ordered_json hea
                   {"software", beside_median(names, hosts, since(times.slept, span.hosts.slept), places)}};
   const MostUsedLinks fabric = names.most_used("fabric");
   const MostUsedLinks scale_up = names.most_used("scale_up");
-  why["used_ps"] = longest_used(machine, {span.from, span.until, span.used, used}, fabric, scale_up);
+  const UsedSpan in_use = {span.from, span.until, span.used, used};
+  why["used_ps"] = longest_used(machine, in_use, fabric, scale_up);
+  why["copy_engines"] = copy_engines_used(machine.config(), in_use);
   ordered_json sustained = stages(machine);
   const auto whole = static_cast<double>((span.until - span.from).count());
   leave_to_links(sustained["fabric"], "link", "nic", fabric.sent * whole, why["used_ps"]);
@@ -453,6 +456,7 @@ ordered_json why_summary(Machine& machine, const WhySpan& span, ordered_json hea
   why["power_cap"] = machine.config().accelerator.array.compute.power.cap > Power();
   why["lowest_voltage"] = machine.config().accelerator.array.compute.power.lowest_voltage;
   why["idle_share"] = idle_share(machine.config().accelerator.array.compute.power);
+  why["parts"] = parts_of(machine.config());
   why["waits"] = std::move(waited);
   why["collectives"] = std::move(spent);
   why["overlapping"] = std::move(overlapping);

@@ -8,6 +8,7 @@
 
 #include "sw/collectives/compressed/collectives.h"
 #include "sw/compression/compressor.h"
+#include "sw/firmware/program_fields.h"
 #include "sw/schedules/step_ends.h"
 #include "traces/chakra/ranks.h"
 #include "traces/files/format_error.h"
@@ -20,6 +21,10 @@ using firmware::Rank;
 using firmware::Task;
 
 namespace {
+
+/// Threads that do the collectives of a group one after the other (graph_nodes.cpp).
+const firmware::ProgramFields kFieldsOfGraphs({"collectives of groups", "collectives of all ranks"},
+                                              {"collectives.entry", "accelerator.dma.start"});
 
 constexpr std::size_t kMostTold = 8;  // ranks in a report, and nodes of each
 

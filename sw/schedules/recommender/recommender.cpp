@@ -7,6 +7,7 @@
 
 #include "sw/collectives/compressed/collectives.h"
 #include "sw/firmware/contents.h"
+#include "sw/firmware/program_fields.h"
 #include "sw/schedules/finite_loss.h"
 #include "sw/schedules/kernel_work.h"
 #include "sw/schedules/step_ends.h"
@@ -17,6 +18,9 @@ using firmware::Rank;
 using firmware::Task;
 
 namespace {
+
+const firmware::ProgramFields kFieldsOfRecommender({"recommender", "sums of gradients"},
+                                                   {"collectives.entry", "accelerator.dma.start"});
 
 constexpr std::int64_t kFloats = 4;
 constexpr std::int64_t kIndexBytes = 8;  // of a row

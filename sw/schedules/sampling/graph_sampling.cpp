@@ -8,6 +8,7 @@
 #include "sw/collectives/compressed/collectives.h"
 #include "sw/collectives/pattern.h"
 #include "sw/collectives/reference.h"
+#include "sw/firmware/program_fields.h"
 #include "sw/schedules/collective_kernel.h"
 #include "sw/schedules/kernel_work.h"
 #include "sw/schedules/sampling/epoch_time.h"
@@ -21,6 +22,8 @@ using firmware::Rank;
 using firmware::Task;
 
 namespace {
+
+const firmware::ProgramFields kFieldsOfSampling({"sampling rank all-reduce"}, {"collectives.entry"});
 
 // Semaphores of the accelerator: batches that were copied, and whose gradients are summed.
 constexpr std::uint32_t kCopied = 0;

@@ -151,6 +151,38 @@ TEST_F(CulpritsCli, AKernelThatWaitsForHbm) {
   foretells("hbm=x2");
 }
 
+/// What cores get of HBM, or all masters, may be less than HBM has: that is what the time is set by.
+TEST_F(CulpritsCli, ARateBeforeHbm) {
+  for (const char* const field : {"accelerator.hbm.core_rate", "accelerator.hbm.interconnect_rate"}) {
+    SCOPED_TRACE(field);
+    const std::string its = field;
+    const auto [kind, share] = worst(run("--set " + its + "=100Gbps"), "kind");
+    EXPECT_EQ(kind, "memory");
+    EXPECT_GT(share, 0.5);
+    EXPECT_NE(weft("why out").out.find("  " + its + " 100Gbps (--set)\n"), std::string::npos) << weft("why out").out;
+    foretells("hbm=x2 --what-if " + its + "=x2 --what-if accelerator.hbm.rate=x2 --what-if accelerator.hbm.rate=x0.5");
+    const json row = json::parse(weft("why out --json --what-if accelerator.hbm.rate=x2").out).front();
+    // Interfaces have a little of it.
+    EXPECT_NEAR(row["estimate_ps"].get<double>() / row["before_ps"].get<double>(), 1, 0.002);
+    EXPECT_EQ(row["loose"], false);
+  }
+}
+
+/// With a cap of power beside it.
+TEST_F(CulpritsCli, AClockCap) {
+  const json why = path(
+      "run llama3-8b-fsdp-64xh100 --set accelerators=16 --set workload.layers=2 --timeline-ranks 0 --out out --why "
+      "--set accelerator.compute.clock_cap=900MHz");
+  EXPECT_EQ(worst(why, "kind").first, "cap");
+  const std::string text = weft("why out").out;
+  EXPECT_NE(text.find("  accelerator.compute.clock_cap 900MHz (--set)\n"), std::string::npos) << text;
+  foretells(
+      "cap=x2 --what-if accelerator.compute.clock_cap=x2 --what-if accelerator.compute.power.cap=x2 --what-if "
+      "compute=x2 --what-if accelerator.compute.clock_cap=x0.75 --what-if accelerator.compute.power.cap=x0.7");
+  const json row = json::parse(weft("why out --json --what-if accelerator.compute.power.cap=x2").out).front();
+  EXPECT_NEAR(row["estimate_ps"].get<double>() / row["before_ps"].get<double>(), 1, 0.001);
+}
+
 TEST_F(CulpritsCli, APowerCap) {
   const json why = run(
       "--set workload.model=llama3-8b --set workload.layers=1 --set workload.sequence=4096 --set fabric.segment=256KiB "

@@ -422,6 +422,20 @@ TEST_F(WhyCli, NamesTheFieldThatProgramsFollow) {
   EXPECT_LT(software(" --set workload.bandwidth=40MHz"), with / 2);
 }
 
+/// In collectives it is the entry, and what each step waits for hosts.
+TEST_F(WhyCli, NamesTheFieldsThatCollectivesFollow) {
+  for (const char* const command : {"run ../two.json", "collective ../two.json --op reduce_scatter --bytes 1MiB",
+                                    "run ../small.json --set workload.kind=transformer --set "
+                                    "workload.parallel=tp=2,fsdp=2 --set workload.library=communicators"}) {
+    for (const char* const field : {"collectives.entry", "accelerator.relay"}) {
+      const Ran ran = weft(std::string(command) + " --out out --why --set " + field + "=300us");
+      ASSERT_EQ(ran.code, 0) << ran.err;
+      const std::string text = weft("why out").out;
+      EXPECT_NE(text.find(std::string("  ") + field + " 300us"), std::string::npos) << command << "\n" << text;
+    }
+  }
+}
+
 /// What interfaces send to themselves, and what they serve groups with, is known of a run.
 TEST_F(WhyCli, BoundsHoldWhereInterfacesLoopAndServeGroups) {
   struct Changed {

@@ -35,6 +35,16 @@ TEST(CheckWhy, TakesWhatWeftWrites) {
   EXPECT_EQ(said_of(R"({"waits": null, "collectives": null, "links": null, "left_out_us": 1.5, "later": [1]})"), "");
 }
 
+TEST(CheckWhy, LooksIntoParts) {
+  EXPECT_EQ(said_of(R"({"parts": [{"memory": {"rate": 1e12, "core_rate": 1e11}, "clock_cap": 0.5, "power_cap": true},
+                                  {"memory": {"rate": 1e12}, "power_cap": false, "first": 3, "count": 2}]})"),
+            "");
+  EXPECT_EQ(said_of(R"({"parts": [{"memory": {"rate": 0}, "power_cap": true}]})"),
+            "why.json: parts.0.memory.rate: expected a number above 0, got 0");
+  EXPECT_EQ(said_of(R"({"parts": [{"memory": {"rate": 1, "core_rate": "1"}, "power_cap": true}]})"),
+            "why.json: parts.0.memory.core_rate: expected a number that is not negative, got \"1\"");
+}
+
 TEST(CheckWhy, AddsUpThePieces) {
   EXPECT_EQ(said_of(R"({"pieces": []})"),
             "why.json: pieces: expected pieces that add up to until_ps less from_ps, 1000000000 ps, got 0 ps");

@@ -124,6 +124,19 @@ TEST(WhatIfBounds, IsLooseWhereLittleBecomesMuch) {
   EXPECT_FALSE(told("nic=x0.1").most_ps.has_value());
 }
 
+/// Kernels that a lower cap of power would hold are not known before it does.
+TEST(WhatIfBounds, IsLooseWhereKernelsMayBeNearTheirPower) {
+  ordered_json why = path();
+  why["collectives"] = ordered_json::array();
+  why["power_cap"] = true;
+  ordered_json set = values();
+  set["accelerator.compute.power.cap"]["value"] = "700W";
+  const auto told = [&](const char* text) { return WhatIf(why).foretell(read_changes(text, set)); };
+  EXPECT_EQ(told("accelerator.compute.power.cap=x0.7").ps(), 1'000'000'000);
+  EXPECT_TRUE(told("accelerator.compute.power.cap=x0.7").is_loose);
+  EXPECT_FALSE(told("accelerator.compute.power.cap=x0.95").is_loose);
+}
+
 /// What hides behind the path is a bound as soon as the path is shorter.
 TEST(WhatIfBounds, IsNotShorterThanTheBusiestOfAnything) {
   ordered_json why = path();

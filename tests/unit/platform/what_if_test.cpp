@@ -4,16 +4,13 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <cstdint>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "platforms/results/what_if/advice.h"
-#include "platforms/results/what_if/kernel_pieces.h"
 #include "platforms/results/what_if/resource_change.h"
 #include "platforms/results/why/set_by.h"
 #include "tests/support/why_path.h"
@@ -222,6 +219,65 @@ TEST(WhatIf, ALatencyOfMemoryIsNoRate) {
   EXPECT_EQ(settings_text(why, set, resource_called("hbm")), "accelerator.hbm.rate 26800Gbps");  // of kernels
 }
 
+/// Rates one behind the other: the least is what kernels and copies get, and interfaces do not wait for all of them.
+TEST(WhatIf, OfSeveralRatesOfAMemoryTheLeastCounts) {
+  ordered_json why = path();
+  why["collectives"] = ordered_json::array();
+  ordered_json wait = piece("ring", "memory", "nic7", "fabric", 100'000'000);
+  wait["of"] = "thread";
+  why["pieces"].push_back(wait);
+  why["until_ps"] = 1'100'000'000;
+  why["used_ps"] = {{"hbm", 500'000'000}};
+  why["parts"] = {{{"memory", {{"rate", 3e12}, {"core_rate", 1e12}}}, {"power_cap", false}}};
+  ordered_json set = values();
+  set["accelerator.hbm.core_rate"]["value"] = "8Tbps";
+  set["accelerator.hbm.interconnect_rate"]["value"] = "0bps";
+  const auto told = [&](const char* text) { return WhatIf(why).foretell(read_changes(text, set)); };
+  EXPECT_EQ(told("hbm=x2").path_ps, 900'000'000);
+  EXPECT_EQ(told("accelerator.hbm.core_rate=x2").path_ps, 950'000'000);
+  EXPECT_EQ(told("accelerator.hbm.core_rate=x6").path_ps, 900'000'000);  // three times as fast: the memory's rate binds
+  EXPECT_EQ(told("accelerator.hbm.rate=x2").path_ps, 1'050'000'000);     // of the interface alone
+  EXPECT_FALSE(told("accelerator.hbm.rate=x2").is_loose);
+  EXPECT_EQ(told("accelerator.hbm.core_rate=x2,accelerator.hbm.rate=x2").path_ps, 900'000'000);
+  // It does not bind, and what shares it may.
+  const Foretold slower = told("accelerator.hbm.rate=x0.5");
+  EXPECT_EQ(slower.path_ps, 1'200'000'000);
+  EXPECT_TRUE(slower.is_loose);
+  EXPECT_GE(slower.most_ps, 1'500'000'000);
+  EXPECT_EQ(told("accelerator.hbm.rate=x0.25").path_ps, 1'500'000'000);
+  EXPECT_EQ(settings_of(read_change("hbm=x2", set), set).size(), 2U);  // both
+  EXPECT_EQ(settings_text(why, set, resource_called("hbm")), "accelerator.hbm.core_rate 8Tbps");
+  EXPECT_EQ(settings_text(why, set, resource_called("memory-latency")), "accelerator.hbm.rate 26800Gbps");
+  why["parts"][0]["memory"] = {{"rate", 3e12}, {"interconnect_rate", 2e12}, {"core_rate", 2.5e12}};
+  set["accelerator.hbm.interconnect_rate"]["value"] = "16Tbps";
+  EXPECT_EQ(settings_text(why, set, resource_called("hbm")), "accelerator.hbm.interconnect_rate 16Tbps");
+  EXPECT_EQ(settings_text(why, set, resource_called("memory-latency")), "accelerator.hbm.interconnect_rate 16Tbps");
+}
+
+/// More copy engines help where copies wait for one, and a change of the resource is one of what each copies.
+TEST(WhatIf, KnowsCopyEngines) {
+  ordered_json why = path();
+  why["collectives"] = ordered_json::array();
+  why["pieces"].push_back(piece("ring", "copy", "accelerator3", "", 200'000'000));
+  why["until_ps"] = 1'200'000'000;
+  why["copy_engines"] = {{"of", 4}, {"used", 4}};
+  ordered_json set = values();
+  set["accelerator.copy_rate"]["value"] = "400Gbps";
+  set["accelerator.copy_engines"]["value"] = 4;
+  const auto told = [&](const char* text) { return WhatIf(why).foretell(read_changes(text, set)); };
+  EXPECT_EQ(told("accelerator.copy_engines=x2").path_ps, 1'100'000'000);
+  EXPECT_TRUE(told("accelerator.copy_engines=x2").is_loose);
+  EXPECT_EQ(told("accelerator.copy_engines=2").path_ps, 1'400'000'000);
+  EXPECT_EQ(settings_of(read_change("accelerator.copy_engines=x2", set), set).front().value, "8");
+  ASSERT_EQ(settings_of(read_change("copy=x2", set), set).size(), 1U);
+  EXPECT_EQ(settings_of(read_change("copy=x2", set), set).front().field, "accelerator.copy_rate");
+  why["copy_engines"]["used"] = 2;
+  EXPECT_EQ(told("accelerator.copy_engines=x2").path_ps, 1'200'000'000);
+  EXPECT_FALSE(told("accelerator.copy_engines=x2").is_loose);
+  EXPECT_EQ(told("accelerator.copy_engines=2").path_ps, 1'200'000'000);
+  EXPECT_EQ(told("accelerator.copy_engines=1").path_ps, 1'400'000'000);
+}
+
 /// What this machine has no use for is no change of it.
 TEST(WhatIf, RefusesFieldsWithoutEffect) {
   ordered_json set = values();
@@ -283,6 +339,11 @@ TEST(WhatIf, RefusesByName) {
       EXPECT_EQ(wrong.what(), "expected a field that has an effect on this machine, got " + field);
     }
   }
+  EXPECT_EQ(message("firmwar=x2"),
+            "expected a resource or a field of one, got \"firmwar\"; did you mean \"firmware\"?");
+  EXPECT_EQ(message("fabric.link.rat=x2"),
+            "expected a resource or a field of one, got \"fabric.link.rat\"; did you mean \"fabric.link.rate\" or "
+            "\"scale_up.fabric.link.rate\"?");
   EXPECT_TRUE(message("turbo=x2").starts_with("expected one of compute, cap, hbm, memory-latency, "))
       << message("turbo=x2");
 }
@@ -303,6 +364,14 @@ TEST(WhatIf, MultipliesAFieldAndSpeedsUpAResource) {
   EXPECT_EQ(text("fabric.link.propagation=x0"), "fabric.link.propagation=0");
   EXPECT_EQ(text("cable=x0.5"), "cable=x0.5");
   EXPECT_EQ(text("hbm=inf"), "hbm=inf");
+}
+
+TEST(WhatIf, TakesSpacesAroundCommas) {
+  const std::vector<ResourceChange> changes = read_changes(" hbm=x2 , link = x4", values());
+  ASSERT_EQ(changes.size(), 2U);
+  EXPECT_EQ(to_text(changes[0]), "hbm=x2");
+  EXPECT_EQ(to_text(changes[1]), "link=x4");
+  EXPECT_THROW(read_changes("hbm=x2, ", values()), std::invalid_argument);
 }
 
 TEST(WhatIf, RefusesWhatIsNamedTwice) {
@@ -427,74 +496,6 @@ TEST(WhatIf, StagesHideBehindEachOther) {
   EXPECT_EQ(told("copy=x2").path_ps, 1'000'000'000);
   EXPECT_EQ(told("copy=x0.5").path_ps, 1'200'000'000);
   EXPECT_EQ(told("link=x2,copy=x2").path_ps, 850'000'000);
-}
-
-TEST(KernelPieces, WaitForTheSlowerOne) {
-  const ArrayPower free;
-  const KernelPieces bound{100, 0, 300};
-  EXPECT_DOUBLE_EQ(bound.with({}, free), 400);
-  EXPECT_DOUBLE_EQ(bound.with({2, 1, 1}, free), 400);
-  EXPECT_DOUBLE_EQ(bound.with({1, 1, 2}, free), 200);
-  EXPECT_DOUBLE_EQ(bound.with({1, 1, 8}, free), 100);
-  EXPECT_DOUBLE_EQ(bound.with({0.2, 1, 1}, free), 500);
-  EXPECT_DOUBLE_EQ(bound.at_least({2, 1, 1}, free), 350);
-  const KernelPieces seldom{300, 0, 100};
-  EXPECT_DOUBLE_EQ(seldom.with({2, 1, 1}, free), 250);
-  EXPECT_DOUBLE_EQ(seldom.at_most({2, 1, 1}, free), 400);
-}
-
-TEST(KernelPieces, HideMemoryUntilItBinds) {
-  const ArrayPower free;
-  // Memory takes 60 ps for their bytes, and 20 ps where nothing hides it.
-  const KernelPieces hidden{100, 0, 20, 0.6};
-  EXPECT_DOUBLE_EQ(hidden.in_memory(), 80);
-  EXPECT_DOUBLE_EQ(hidden.with({}, free), 120);
-  EXPECT_DOUBLE_EQ(hidden.with({1, 1, 0.8}, free), 125);
-  EXPECT_DOUBLE_EQ(hidden.with({1, 1, 0.5}, free), 160);
-  EXPECT_DOUBLE_EQ(hidden.with({2, 1, 1}, free), 80);
-  EXPECT_DOUBLE_EQ(hidden.at_least({1, 1, 0.5}, free), 154);
-  EXPECT_DOUBLE_EQ(hidden.at_most({1, 1, 0.5}, free), 166);
-  // It binds, whatever they waited.
-  const KernelPieces bound{100, 0, 20, 1.2};
-  EXPECT_DOUBLE_EQ(bound.in_memory(), 120);
-  EXPECT_DOUBLE_EQ(bound.with({2, 1, 1}, free), 120);
-  EXPECT_DOUBLE_EQ(bound.with({1, 1, 0.5}, free), 240);
-  EXPECT_DOUBLE_EQ(bound.with({1, 1, 2}, free), 100);
-  // Beside a cap.
-  const KernelPieces capped{80, 20, 0, 0.5};
-  EXPECT_DOUBLE_EQ(capped.with({1, 1, 0.5}, {true, 0.5}), 100);
-  EXPECT_DOUBLE_EQ(capped.with({1, 1, 0.25}, {true, 0.5}), 160);
-}
-
-/// Energy at a cap goes with the square of the clock, power with its cube: twice the rate is the clock's cube root of a
-/// half.
-TEST(KernelPieces, TakeTheirEnergyAtTheCap) {
-  const ArrayPower capped{true, 0.5};
-  const KernelPieces pieces{80, 20, 0};
-  EXPECT_DOUBLE_EQ(pieces.with({}, capped), 100);
-  EXPECT_NEAR(pieces.with({2, 1, 1}, capped), 100 / std::cbrt(4), 1e-9);
-  EXPECT_DOUBLE_EQ(pieces.with({1, 2, 1}, capped), 80);
-  EXPECT_DOUBLE_EQ(pieces.with({0.5, 1, 1}, capped), 160);
-  // Below the lowest voltage power goes with the clock alone.
-  EXPECT_NEAR(pieces.with({1e6, 1, 1}, capped), 100 * 0.25 / 0.64, 1e-9);
-  EXPECT_NEAR(pieces.with({std::numeric_limits<double>::infinity(), 1, 1}, capped), 100 * 0.25 / 0.64, 1e-9);
-  // A kernel that no cap slows down may be just below it.
-  const KernelPieces below{100, 0, 0};
-  EXPECT_DOUBLE_EQ(below.with({2, 1, 1}, capped), 50);
-  EXPECT_NEAR(below.at_most({2, 1, 1}, capped), 100 / std::cbrt(4), 1e-9);
-  // Half of the power is drawn all the time: 0.3 more of the cap is 0.6 more for the clock.
-  const KernelPieces slow{60, 40, 0};
-  EXPECT_NEAR(slow.with({1, 1.3, 1}, {true, 0.5, 0.5}), 60 / (0.6 * std::cbrt(1.6)), 1e-9);
-  EXPECT_DOUBLE_EQ(slow.at_least({1, 1.3, 1}, {true, 0.5, 0.5}), 60);
-  // Without its cap it would wait for memory: that counts as far as it is more than the cap takes.
-  const KernelPieces streaming{50, 50, 100};
-  EXPECT_DOUBLE_EQ(streaming.with({1, 1, 2}, capped), 200);
-  EXPECT_DOUBLE_EQ(streaming.with({1, 1, 0.5}, capped), 300);
-  EXPECT_DOUBLE_EQ(streaming.with({1, std::numeric_limits<double>::infinity(), 1}, capped), 150);
-  EXPECT_DOUBLE_EQ(streaming.with({1, std::numeric_limits<double>::infinity(), 2}, capped), 75);
-  // A cap of the clock takes no more from a faster array.
-  EXPECT_DOUBLE_EQ(pieces.with({2, 1, 1}, {}), 50);
-  EXPECT_DOUBLE_EQ(pieces.with({1, 1.1, 1}, {}), 80 / 0.88);
 }
 
 }  // namespace

@@ -110,6 +110,29 @@ TEST(WhyNames, TimesOfProgramsHaveTheirFields) {
   EXPECT_EQ(fields_of_programs(why, ordered_json::object()), "");
 }
 
+/// Threads of a collective bear its group's name, and those of several jobs the job's. Of fields for the same threads
+/// the one is named that is as long as they let pass.
+TEST(WhyNames, TimesOfCollectivesHaveTheirFields) {
+  const ordered_json values = {{"accelerator.relay", {{"value", "10.6us"}}},
+                               {"accelerator.word_relay", {{"value", "3us"}}},
+                               {"accelerator.line_relay", {{"value", "4800ns"}}},
+                               {"collectives.entry", {{"value", "1ms"}}}};
+  const auto fields = [&values](const char* about, std::int64_t ps) {
+    ordered_json why = path();
+    why["pieces"][2] = piece(about, "software", "firmware0", "", ps);
+    why["pieces"][2]["times"] = 100;
+    return fields_of_programs(why, values);
+  };
+  EXPECT_EQ(fields("shards ring: reduce-scatter", 1'060'000'000), "accelerator.relay 10.6us");
+  EXPECT_EQ(fields("job: shards ring: allgather", 480'000'000), "accelerator.line_relay 4800ns");
+  EXPECT_EQ(fields("world tree: all-reduce", 300'000'000), "accelerator.word_relay 3us");
+  EXPECT_EQ(fields("world tree: all-reduce", 400'000'000), "accelerator.relay 10.6us");  // of several kinds
+  EXPECT_EQ(fields("fsdp rank communication", 100'000'000'000), "collectives.entry 1ms");
+  EXPECT_EQ(fields("job: fsdp rank communication", 100'000'000'000), "collectives.entry 1ms");
+  EXPECT_EQ(fields("collectives of groups", 100'000'000'000), "collectives.entry 1ms");
+  EXPECT_EQ(fields("what nobody knows: this", 100'000'000'000), "");
+}
+
 /// A program that is defined elsewhere says which field its time follows.
 TEST(WhyNames, AProgramOfAUsersOwnHasItsField) {
   static const firmware::ProgramFields kOwn({"patient thread"}, {"workload.first", "workload.second"});

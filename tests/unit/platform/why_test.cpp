@@ -2,6 +2,7 @@
 // What a critical path says of a change: alone, with paths made here.
 #include <gtest/gtest.h>
 #include <algorithm>
+#include <cstdint>
 
 #include <nlohmann/json.hpp>
 #include <string>
@@ -104,6 +105,54 @@ TEST(SetBy, NamesWhatThePiecesAreOf) {
   set["remote_memory.kind"]["value"] = "pool";
   why["pieces"].push_back(piece("load", "remote memory", "remote_memory", "", 60'000'000));
   EXPECT_EQ(settings_text(why, set, resource_called("remote-memory")), "remote_memory.rate 800Gbps");
+}
+
+/// Of two caps that of the clock holds kernels that run at its clock, and power those that are slower. Of accelerators
+/// of another part it is their own.
+TEST(SetBy, NamesTheCapThatBinds) {
+  ordered_json why = path();
+  const auto add = [&why](const char* about, const char* place, std::int64_t computing, std::int64_t capped) {
+    for (const char* const kind : {"kernel", "cap"}) {
+      why["pieces"].push_back(piece(about, kind, place, "", std::string(kind) == "cap" ? capped : computing));
+      why["pieces"].back()["of"] = "kernel";
+    }
+  };
+  why["power_cap"] = true;
+  why["parts"] = {{{"memory", {{"rate", 3e12}}}, {"clock_cap", 0.5}, {"power_cap", true}},
+                  {{"memory", {{"rate", 3e12}}}, {"power_cap", true}, {"first", 4}, {"count", 2}}};
+  add("held by power", "accelerator3", 100'000'000, 300'000'000);
+  add("held by the clock", "accelerator3", 100'000'000, 100'000'000);
+  add("held by power there", "accelerator5", 100'000'000, 90'000'000);
+  ordered_json set = values();
+  set["accelerator.compute.power.cap"]["value"] = "700W";
+  set["accelerator.compute.clock_cap"]["value"] = "900MHz";
+  set["others.0.first"]["value"] = 4;
+  set["others.0.count"]["value"] = 2;
+  set["others.0.accelerator.compute.power.cap"]["value"] = "500W";
+  EXPECT_EQ(settings_text(why, set, resource_called("cap")),
+            "accelerator.compute.power.cap 700W, accelerator.compute.clock_cap 900MHz, "
+            "others.0.accelerator.compute.power.cap 500W");
+  why["parts"][0]["clock_cap"] = 0.25;
+  EXPECT_EQ(settings_text(why, set, resource_called("cap")),
+            "accelerator.compute.clock_cap 900MHz, others.0.accelerator.compute.power.cap 500W");
+  why["parts"][0].erase("clock_cap");
+  EXPECT_EQ(settings_text(why, set, resource_called("cap")),
+            "accelerator.compute.power.cap 700W, others.0.accelerator.compute.power.cap 500W");
+}
+
+/// Copies of several channels share engines where there are too few of these.
+TEST(SetBy, NamesCopyEnginesWhereAllAreUsed) {
+  ordered_json why = path();
+  why["pieces"].push_back(piece("ring", "copy", "accelerator3", "", 200'000'000));
+  ordered_json set = values();
+  set["accelerator.copy_rate"]["value"] = "400Gbps";
+  set["accelerator.copy_engines"] = {{"value", 2}, {"source", "command line"}};
+  const auto sets = [&] { return settings_text(why, set, resource_called("copy")); };
+  EXPECT_EQ(sets(), "accelerator.copy_rate 400Gbps");
+  why["copy_engines"] = {{"of", 2}, {"used", 2}};
+  EXPECT_EQ(sets(), "accelerator.copy_rate 400Gbps, copy_engines 2 (--set)");
+  why["copy_engines"]["used"] = 1;
+  EXPECT_EQ(sets(), "accelerator.copy_rate 400Gbps");
 }
 
 TEST(Advice, RanksWhatHelpsMost) {
