@@ -72,10 +72,12 @@ class Table {
     // Where a NIC has cores, too, it is a choice who does the work.
     const bool offloads = result.dpa_busy.has_value();
     const bool checked = options_.platform.data;
+    // Where NCCL's choice is followed, which may be another for each size.
+    if (!begun_) chooses_ = !result.protocol().empty();
     std::string text;
     if (!begun_) {
       text = title_ + line("#", "size", "count", "type", "time", "algbw", "busbw") + column(offloads, "host") +
-             column(offloads, "NIC") + column(checked, "#wrong") + "\n" +
+             column(offloads, "NIC") + column(checked, "#wrong") + choice("algo", "proto") + "\n" +
              line("#", "(B)", "(elements)", "", "(us)", "(GB/s)", "(GB/s)") + column(offloads, "(core us)") +
              column(offloads, "(core us)") + "\n";
     }
@@ -85,7 +87,7 @@ class Table {
                fmt::format("{:.2f}", result.algbw_GBps), fmt::format("{:.2f}", result.busbw_GBps)) +
           column(offloads, fmt::format("{:.2f}", to_us(result.host_busy))) +
           column(offloads, fmt::format("{:.2f}", to_us(result.dpa_busy.value_or(Time())))) +
-          column(checked, result.wrong) + "\n");
+          column(checked, result.wrong) + choice(result.algorithm(), result.protocol()) + "\n");
   }
 
  private:
@@ -99,10 +101,15 @@ class Table {
     return shown ? fmt::format(" {:>9}", cell) : std::string();
   }
 
+  [[nodiscard]] std::string choice(const std::string& algorithm, const std::string& protocol) const {
+    return chooses_ ? fmt::format(" {:>9} {:>7}", algorithm, protocol) : std::string();
+  }
+
   const CollectiveOptions& options_;
   std::uint64_t element_;
   std::string title_;
   bool begun_ = false;
+  bool chooses_ = false;
 };
 
 /// Of the largest size.

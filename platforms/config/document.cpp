@@ -103,7 +103,7 @@ Document::Document(std::unique_ptr<json> tree, std::string file, std::span<const
     patch(load_own_object(name, "a patch of a platform", may_be_platform), "", name);
   for (const std::string& assignment : overrides) set(assignment);
   for (const OptionValue& value : by_option) {
-    put(value.path, parse_value(value.text, value.path), kCommandLine);
+    put_text(value.path, value.text);
     options_.insert_or_assign(value.path, value.option);
   }
 }
@@ -121,7 +121,19 @@ void Document::set(const std::string& assignment) {
   bool complete = equals != std::string::npos;
   for (const std::string& key : keys) complete = complete && !key.empty();
   if (!complete) throw InputError(kCommandLine, "", "path=value", in_quotes(assignment));
-  put(path, parse_value(assignment.substr(equals + 1), path), kCommandLine);
+  put_text(path, assignment.substr(equals + 1));
+}
+
+void Document::put_text(const std::string& path, const std::string& text) {
+  json value = parse_value(text, path);
+  const bool is_plain = value.is_primitive() && !value.is_string();
+  put(path, std::move(value), kCommandLine);
+  if (is_plain) typed_.insert_or_assign(path, text);
+}
+
+const std::string* Document::typed(std::string_view path) const {
+  const auto found = typed_.find(path);
+  return found == typed_.end() ? nullptr : &found->second;
 }
 
 void Document::patch(const json& value, const std::string& path, const std::string& file) {
@@ -157,6 +169,7 @@ void Document::put(const std::string& path, json value, const std::string& sourc
     here = next;
   }
   *at = std::move(value);
+  std::erase_if(typed_, [&](const auto& each) { return each.first == path || each.first.starts_with(path + "."); });
   if (!overridden_.insert_or_assign(path, source).second) set_again_.insert(path);
 }
 
@@ -242,6 +255,14 @@ json Document::configuration() const {
   json platform = *tree_;
   const auto name = records_.find("name");
   if (name != records_.end()) platform["name"] = *name->second.value;
+  for (const auto& [path, text] : typed_) {
+    // A text that was typed stands there as the number that it reads as.
+    const auto read = records_.find(path);
+    if (read == records_.end() || !read->second.value->is_string()) continue;
+    json* at = &platform;
+    for (const std::string& key : split_path(path)) at = at->is_array() ? &(*at)[std::stoul(key)] : &(*at)[key];
+    *at = *read->second.value;
+  }
   return {{kOrigin, std::filesystem::absolute(origin_).lexically_normal().string()},
           {kPlatform, std::move(platform)},
           {kValues, effective()}};

@@ -215,6 +215,10 @@ class Document {
 
   void set(const std::string& assignment);
   void patch(const nlohmann::json& value, const std::string& path, const std::string& file);
+  /// Puts the value of an override.
+  void put_text(const std::string& path, const std::string& text);
+  /// What was typed at a path, where it reads as a number, true, false or null: "2.30" is 2.3 as a number. Else null.
+  [[nodiscard]] const std::string* typed(std::string_view path) const;
   /// Puts a value at a path; `source` is a patch, or kCommandLine.
   void put(const std::string& path, nlohmann::json value, const std::string& source);
   /// What the value at the path of the document was overridden by; empty if it was not.
@@ -231,6 +235,7 @@ class Document {
   Catalogue catalogue_;
   std::map<std::string, std::string, std::less<>> overridden_;  ///< by which source
   std::set<std::string, std::less<>> set_again_;
+  std::map<std::string, std::string, std::less<>> typed_;    ///< by path
   std::map<std::string, std::string, std::less<>> options_;  ///< of those from the command line, other than --set
   /// Of a file that a run wrote: sources of what patches and the command line had set in that run, by path.
   std::map<std::string, std::string, std::less<>> before_;

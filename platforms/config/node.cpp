@@ -46,8 +46,15 @@ json& member_of(json& element, const std::string& column, const std::string& fil
   return at->is_object() ? (*at)["part"] : *at;
 }
 
-/// Of names that users add to: those like the one that was given, as a question.
-std::string names_like(const Scalar& scalar, const json& given) {
+/// Whether its values are texts, some of which read as numbers: names of releases, for one.
+bool is_text(const Scalar& scalar) {
+  return std::holds_alternative<EnumRef>(scalar) || std::holds_alternative<std::string*>(scalar);
+}
+
+/// Of names that users add to: those like the one that was given, as a question. Of a number in place of a name: that
+/// it may not be what was written.
+std::string remark_on(const Scalar& scalar, const json& given) {
+  if (is_text(scalar) && given.is_number_float()) return ", a number, which keeps no last zero: put it in quotes";
   const EnumRef* const names = std::get_if<EnumRef>(&scalar);
   if (names == nullptr || !names->open || !given.is_string()) return "";
   traces::NearestNames near(given.get_ref<const std::string&>());
@@ -159,8 +166,10 @@ void Node::read_scalar(const Scalar& scalar, Range range) const {
   const double usual = std::max(weight_of(scalar), 1.0);
   if (exists()) {
     const Layer& top = layers_.front();
-    if (!assign(scalar, range, *top.value)) {
-      fail(top, expectation(scalar, range, *top.value), got_text(*top.value) + names_like(scalar, *top.value));
+    const std::string* const typed = top.part == nullptr ? document_->typed(top.path) : nullptr;
+    if (!(typed != nullptr && is_text(scalar) && assign(scalar, range, *typed)) && !assign(scalar, range, *top.value)) {
+      fail(top, expectation(scalar, range, *top.value),
+           typed != nullptr ? *typed : got_text(*top.value) + remark_on(scalar, *top.value));
     }
   }
   // What an upper source replaces is still known and no mistake, even if it has another shape.

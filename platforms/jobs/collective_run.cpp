@@ -130,6 +130,7 @@ struct Session {
   [[nodiscard]] std::int64_t check(const Concurrent& part);
   [[nodiscard]] collectives::Reference reference(const Concurrent& part) const;
   [[nodiscard]] std::string_view algorithm(const Concurrent& part, std::uint64_t bytes) const;
+  [[nodiscard]] std::string_view protocol(const Concurrent& part, std::uint64_t bytes) const;
   Task perform(Concurrent& part, int member, std::uint64_t bytes);
   Task run(Concurrent& part, int member);
   [[nodiscard]] std::optional<MulticastTimes> phases(Concurrent& part) const;
@@ -160,6 +161,16 @@ std::string_view Session::algorithm(const Concurrent& part, std::uint64_t bytes)
   }
   if (const auto rooted = rooted_of(part.op)) return part.communicator->algorithm_of(*rooted);
   return part.communicator->algorithm_of_barrier();
+}
+
+std::string_view Session::protocol(const Concurrent& part, std::uint64_t bytes) const {
+  if (const auto operation = operation_of(part.op)) {
+    const collectives::CompressedCollectives* by = compressed(part);
+    if (by != nullptr && by->by_blocks(*operation)) return {};
+    return part.communicator->protocol_of(*operation, bytes);
+  }
+  if (const auto rooted = rooted_of(part.op)) return part.communicator->protocol_of(*rooted, bytes);
+  return {};
 }
 
 collectives::CompressedCollectives* Session::compressed(const Concurrent& part) const {
@@ -257,7 +268,10 @@ void Session::finish_turn(Time now) {
     result.wrong = 0;
     for (const Concurrent& part : parts) result.wrong += check(part);
   }
-  for (const Concurrent& part : parts) result.algorithms.push_back(algorithm(part, bytes));
+  for (const Concurrent& part : parts) {
+    result.algorithms.push_back(algorithm(part, bytes));
+    result.protocols.push_back(protocol(part, bytes));
+  }
   const BusyCores busy = busy_cores(machine);
   result.host_busy = (busy.host - busy_so_far.host) / machine.size();
   if (machine.config().dpa.cores > 0) result.dpa_busy = (busy.dpa - busy_so_far.dpa) / machine.size();

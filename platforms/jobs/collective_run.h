@@ -85,7 +85,15 @@ struct CollectiveResult {
   std::optional<MulticastTimes> phases;                     ///< of a multicast: `time`, or that of the part of several
   MachineTraffic traffic;                                   ///< between its begin and its end
   std::vector<std::string_view> algorithms;  ///< by which it ran, of each part; NCCL's choice by its size
-  std::int64_t wrong = -1;                   ///< elements that differ from the reference; -1 where data is off
+  /// LL, LL128 or Simple of each part, where NCCL's choice is followed; else empty.
+  std::vector<std::string_view> protocols;
+
+  /// "ring", or of parts that run beside each other "multicast+ring".
+  [[nodiscard]] std::string algorithm() const;
+  /// Likewise; empty where none is chosen.
+  [[nodiscard]] std::string protocol() const;
+
+  std::int64_t wrong = -1;  ///< elements that differ from the reference; -1 where data is off
 };
 
 /// What pictures have of calls.

@@ -61,11 +61,10 @@ std::string takes(const compression::CompressionConfig& how) {
          (exact ? "fp32, bf16, fp16 or int32" : "fp32, bf16 or fp16");
 }
 
-/// "ring", or of parts that run beside each other "multicast+ring".
-std::string algorithms_text(const CollectiveResult& result) {
+std::string without_repeats(const std::vector<std::string_view>& of_parts) {
   std::vector<std::string> names;
-  for (const std::string_view name : result.algorithms) {
-    if (std::find(names.begin(), names.end(), name) == names.end()) names.emplace_back(name);
+  for (const std::string_view name : of_parts) {
+    if (!name.empty() && std::find(names.begin(), names.end(), name) == names.end()) names.emplace_back(name);
   }
   return join(names, "+");
 }
@@ -76,7 +75,9 @@ ordered_json rows_to_json(const std::vector<CollectiveResult>& results, bool has
     ordered_json row = {
         {"bytes", result.bytes},      {"time_us", to_us(result.time)},           {"algbw", result.algbw_GBps},
         {"busbw", result.busbw_GBps}, {"host_busy_us", to_us(result.host_busy)}, {"wrong", nullptr}};
-    row["algorithm"] = algorithms_text(result);
+    row["algorithm"] = result.algorithm();
+    const std::string protocol = result.protocol();
+    row["protocol"] = protocol.empty() ? ordered_json() : ordered_json(protocol);
     if (result.wrong >= 0) row["wrong"] = result.wrong;
     if (result.dpa_busy) row["dpa_busy_us"] = to_us(*result.dpa_busy);
     for (std::size_t p = 0; p < kPassedParts; ++p) {
@@ -103,6 +104,14 @@ ordered_json rows_to_json(const std::vector<CollectiveResult>& results, bool has
 }
 
 }  // namespace
+
+std::string CollectiveResult::algorithm() const {
+  return without_repeats(algorithms);
+}
+
+std::string CollectiveResult::protocol() const {
+  return without_repeats(protocols);
+}
 
 std::vector<std::string> collective_algorithms() {
   std::vector<std::string> names = names_of<collectives::AlgorithmName>();

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -83,9 +84,28 @@ std::string short_time(Time time) {
 }
 
 std::string short_bytes(double bytes) {
+  struct Unit {
+    const char* name;
+    double bytes;
+  };
   constexpr double kMebi = 1 << 20;
-  if (bytes < kMebi) return fmt::format("{:.0f} B", bytes);
-  return fmt::format("{:.1f} MiB", bytes / kMebi);
+  constexpr double kFourDigits = 1e4;
+  constexpr std::array kUnits = {Unit{"B", 1},         Unit{"KB", 1e3},    Unit{"KiB", 1 << 10},
+                                 Unit{"MB", 1e6},      Unit{"MiB", kMebi}, Unit{"GB", 1e9},
+                                 Unit{"GiB", 1 << 30}, Unit{"TB", 1e12},   Unit{"TiB", kMebi * kMebi}};
+  const std::string rounded = bytes < kMebi ? fmt::format("{:.0f} B", bytes) : fmt::format("{:.1f} MiB", bytes / kMebi);
+  std::string best;
+  for (const Unit& unit : kUnits) {
+    const double tenths = bytes * 10 / unit.bytes;
+    if (bytes < unit.bytes || tenths != std::floor(tenths)) continue;
+    const int decimals = std::fmod(tenths, 10) == 0 ? 0 : 1;
+    const std::string text = fmt::format("{:.{}f} {}", bytes / unit.bytes, decimals, unit.name);
+    // Small units show all, but of a large size nobody counts them.
+    const bool is_short = bytes / unit.bytes < kFourDigits || text.size() <= rounded.size();
+    if (!is_short || (unit.bytes == 1 && decimals > 0)) continue;
+    if (best.empty() || text.size() < best.size() || (text.size() == best.size() && decimals == 0)) best = text;
+  }
+  return best.empty() ? rounded : best;
 }
 
 ordered_json to_us(const std::vector<Time>& times) {

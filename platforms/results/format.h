@@ -28,7 +28,9 @@ std::string short_number(double value);
 /// The time with a unit that suits it: "1.24 ms".
 std::string short_time(Time time);
 
-/// Exact below a MiB, which all else counts in.
+/// In the unit, decimal or binary, that shows it exactly with at most one decimal in the fewest characters: 2 MB is
+/// "2 MB", and 2 MiB is "2 MiB". What takes more than four digits so: in bytes, and from a MiB on in MiB, rounded to a
+/// decimal if that is shorter.
 std::string short_bytes(double bytes);
 
 /// Microseconds, for JSON.

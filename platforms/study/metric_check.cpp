@@ -24,8 +24,8 @@ using Names = std::set<std::string>;
 const Names kRows = {"weft",      "platform", "workload",       "op",     "type",         "ranks",
                      "algorithm", "remark",   "without_effect", "links",  "counters",     "warnings",
                      "events",    "hops",     "rows",           "digest", "simulated_us", "warm_up"};
-const Names kRow = {"bytes",       "time_us", "algbw", "busbw",     "host_busy_us", "wrong",  "algorithm",
-                    "dpa_busy_us", "busy",    "binds", "multicast", "phases",       "traffic"};
+const Names kRow = {"bytes",    "time_us",     "algbw", "busbw", "host_busy_us", "wrong",  "algorithm",
+                    "protocol", "dpa_busy_us", "busy",  "binds", "multicast",    "phases", "traffic"};
 const Names kRun = {"weft",         "platform",     "description",    "file",      "workload",
                     "accelerators", "simulated_us", "wrong",          "links",     "memory",
                     "counters",     "roofline",     "energy",         "prepared",  "remarks",

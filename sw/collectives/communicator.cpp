@@ -182,6 +182,16 @@ std::string_view Communicator::algorithm_of(Rooted what) const {
   return way.empty() ? doer->algorithm->name : way;
 }
 
+std::string_view Communicator::protocol_of(Operation what, std::uint64_t bytes) const {
+  const Doer* doer = doer_of(what);
+  return doer == nullptr ? std::string_view() : doer->group->protocol(what, bytes);
+}
+
+std::string_view Communicator::protocol_of(Rooted what, std::uint64_t bytes) const {
+  const Doer* doer = what == Rooted::kBroadcast && broadcast_ != nullptr ? nullptr : doer_of(what);
+  return doer == nullptr ? std::string_view() : doer->group->protocol(what, bytes);
+}
+
 std::string_view Communicator::algorithm_of_barrier() const {
   if (algorithm_.barrier) return doer_of_barrier().algorithm->name;
   return algorithm_of(Operation::kAllReduce, 4 * ranks_.size());

@@ -64,6 +64,9 @@ class Communicator {
   [[nodiscard]] std::string_view algorithm_of(dimensions::Operation what, std::uint64_t bytes) const;
   [[nodiscard]] std::string_view algorithm_of(Rooted what) const;
   [[nodiscard]] std::string_view algorithm_of_barrier() const;
+  /// In which of NCCL's protocols, where NCCL's choice is followed: LL, LL128 or Simple; else empty.
+  [[nodiscard]] std::string_view protocol_of(dimensions::Operation what, std::uint64_t bytes) const;
+  [[nodiscard]] std::string_view protocol_of(Rooted what, std::uint64_t bytes) const;
   /// What the multicast algorithm has done for all members so far; nothing with another.
   [[nodiscard]] std::optional<MulticastCounters> multicast_counters() const;
   /// When a member ended the phases of its latest multicast; nothing with another algorithm.

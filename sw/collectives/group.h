@@ -65,6 +65,11 @@ class Group {
     return {};
   }
   [[nodiscard]] virtual std::string_view way(Rooted /*what*/) const { return {}; }
+  /// And in which of NCCL's protocols, as NCCL writes it: LL, LL128 or Simple. Empty where none is chosen.
+  [[nodiscard]] virtual std::string_view protocol(dimensions::Operation /*what*/, std::uint64_t /*bytes*/) const {
+    return {};
+  }
+  [[nodiscard]] virtual std::string_view protocol(Rooted /*what*/, std::uint64_t /*bytes*/) const { return {}; }
   /// What is not as the configuration asked for, and why; empty if all is.
   [[nodiscard]] virtual std::string remark() const { return {}; }
 

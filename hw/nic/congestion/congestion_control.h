@@ -53,8 +53,8 @@ class CongestionControl {
   virtual void acknowledged(Time /*now*/, const Acknowledged& /*packets*/) {}
   /// A packet is missing and sent again, with recovery.
   virtual void lost(Time /*now*/) {}
-  /// Likewise of Ultra Ethernet, where no switch has told of it: those that left later have come.
-  virtual void overtaken(Time now, std::int64_t /*wire_bytes*/) { lost(now); }
+  /// Likewise of Ultra Ethernet, where no switch has told of it: those that left later have come. It left at `left`.
+  virtual void overtaken(Time now, std::int64_t /*wire_bytes*/, Time /*left*/) { lost(now); }
   /// Nothing was heard of packets of so many bytes on the wire for a timeout, and they are sent again.
   virtual void timed_out(Time now, std::int64_t /*wire_bytes*/) { lost(now); }
 

@@ -41,6 +41,11 @@ class MarkWindow final : public CongestionControl {
   void acknowledged(Time now, const Acknowledged& packets) override;
   /// Halves it, once in a round trip.
   void lost(Time now) override;
+  /// Halves it once for a window of data (RFC 8257, section 3.5): what left before the latest cut cuts no more, though
+  /// it is found to be lost a round trip and more after it.
+  void overtaken(Time now, std::int64_t /*wire_bytes*/, Time left) override {
+    if (left >= cut_at_) cut(now, 0.5);
+  }
   [[nodiscard]] std::optional<Rate> rate(Time /*now*/) override { return std::nullopt; }
   [[nodiscard]] std::int64_t window(Time /*now*/) override { return static_cast<std::int64_t>(window_); }
   [[nodiscard]] double alpha() const { return alpha_; }

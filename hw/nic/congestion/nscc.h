@@ -73,7 +73,9 @@ class SignalWindow : public CongestionControl {
   void congested(Time /*now*/) override {}
   void acknowledged(Time now, const Acknowledged& packets) override;
   void lost(Time now) override;
-  void overtaken(Time /*now*/, std::int64_t wire_bytes) override { arrived(static_cast<double>(wire_bytes)); }
+  void overtaken(Time /*now*/, std::int64_t wire_bytes, Time /*left*/) override {
+    arrived(static_cast<double>(wire_bytes));
+  }
   void timed_out(Time now, std::int64_t wire_bytes) override;
   [[nodiscard]] std::optional<Rate> rate(Time /*now*/) override { return std::nullopt; }
   [[nodiscard]] std::int64_t window(Time /*now*/) override { return static_cast<std::int64_t>(window_); }

@@ -59,6 +59,11 @@ class DelayWindow final : public CongestionControl {
   void congested(Time /*now*/) override {}
   void acknowledged(Time now, const Acknowledged& packets) override;
   void lost(Time now) override;
+  /// As one fast recovery of the paper, which cuts once: what left before the latest cut belongs to it (`_recoverq` of
+  /// htsim/sim/swift.cpp).
+  void overtaken(Time now, std::int64_t /*wire_bytes*/, Time left) override {
+    if (left >= fabric_.cut_at) cut(fabric_, now, config_.most_cut);
+  }
   [[nodiscard]] std::optional<Rate> rate(Time now) override;
   [[nodiscard]] std::int64_t window(Time now) override;
   [[nodiscard]] std::vector<std::pair<std::string, std::int64_t>> own_counts() const override {

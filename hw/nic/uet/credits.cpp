@@ -39,10 +39,22 @@ bool Nic::Uet::has_credit(Time now, std::uint32_t number) {
     nic_.control(Opcode::kCredit, number, 0).address = static_cast<std::uint64_t>(wants) << 1 | 1U;
   }
   const std::int64_t most = credits.unasked + credits.granted;
+  const bool was_blocked = credits.blocked;
   credits.blocked =
       credits.sent + std::min<std::int64_t>(nic_.network_.wire_bytes(nic_.segment_), credits.backlog) > most;
-  if (credits.blocked) arm_timer(now, number);
-  return !credits.blocked;
+  if (!credits.blocked) return true;
+  if (!was_blocked) credits.asked = now;
+  arm_timer(now, number);
+  plan_look(now, number);
+  return false;
+}
+
+Time Nic::Uet::next_request(std::uint32_t number) {
+  const Flow& mine = flow(number);
+  if (!mine.credits.blocked) return kNever;
+  const Time round_trip = mine.round_trip > Time() ? mine.round_trip : nic_.idle_round_trip();
+  const Time wait = doubled(nic_.config_.reorder_wait + 2 * round_trip, mine.credits.repeats);
+  return wait < nic_.config_.ack_timeout ? mine.credits.asked + wait : kNever;
 }
 
 void Nic::Uet::take_credit(Time now, const Packet& packet) {
@@ -58,7 +70,10 @@ void Nic::Uet::take_credit(Time now, const Packet& packet) {
   }
   if (bytes <= credits.granted) return;
   credits.granted = bytes;
+  credits.asked = now;
+  credits.repeats = 0;
   flow(number).progress = now;
+  flow(number).retries = 0;
   if (!credits.blocked) return;
   credits.blocked = false;
   nic_.activate(number);

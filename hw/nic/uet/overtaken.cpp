@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Ultra Ethernet takes for lost before a timeout: packets that others have overtaken, and the last ones of all.
+// What Ultra Ethernet takes for lost before a timeout: packets that others have overtaken, the last ones of all, and
+// requests for credit.
 #include <algorithm>
 
 #include "hw/nic/congestion/pacing.h"
@@ -8,6 +9,11 @@
 #include "hw/nic/uet/uet.h"
 
 namespace weft::nic {
+
+Time Nic::Uet::doubled(Time wait, std::uint32_t times) {
+  constexpr std::uint32_t kMost = 20;
+  return wait * (std::int64_t{1} << std::min(times, kMost));
+}
 
 void Nic::Uet::note_progress(Time now, std::uint32_t number) {
   Flow& mine = flow(number);
@@ -22,7 +28,7 @@ void Nic::Uet::lose_overtaken(Time now, std::uint32_t number) {
   Sent& sent = *find(number, psn);
   flow(number).paths->heard(now, sent.entropy, PathNews::kLost);
   if (Congestion* congestion = nic_.pairs_[number].congestion.get()) {
-    congestion->control->overtaken(now, sent.wire_bytes);
+    congestion->control->overtaken(now, sent.wire_bytes, sent.left);
   }
   lose(now, number, psn, sent, false);
 }
@@ -44,14 +50,13 @@ Time Nic::Uet::next_look(std::uint32_t number) {
   if (mine.order.empty() || mine.round_trip == Time()) return kNever;
   const Time wait = nic_.config_.reorder_wait + mine.round_trip;
   if (mine.order.front().left < mine.newest) return mine.order.front().left + wait;
-  constexpr std::uint32_t kMostProbes = 20;
-  const Time longer = (wait + mine.round_trip) * (std::int64_t{1} << std::min(mine.probes, kMostProbes));
+  const Time longer = doubled(wait + mine.round_trip, mine.probes);
   return longer < nic_.config_.ack_timeout ? mine.heard + longer : kNever;
 }
 
 void Nic::Uet::plan_look(Time now, std::uint32_t number) {
   Flow& mine = flow(number);
-  const Time at = next_look(number);
+  const Time at = std::min(next_look(number), next_request(number));
   if (at >= mine.look_at) return;  // it looks before that
   mine.look_at = std::max(at, now);
   nic_.dispatcher_.post(mine.look_at, nic_, kOvertaken, number);
@@ -64,13 +69,20 @@ void Nic::Uet::look_for_overtaken(Time now, std::uint32_t number) {
   const QueuePair& pair = nic_.pairs_[number];
   if (nic_.stands_in_error(pair) || pair.paused) return nic_.dispatcher_.disregard();
   const Time due = next_look(number);
-  if (due > now) {
+  const Time request_due = next_request(number);
+  if (std::min(due, request_due) > now) {
     plan_look(now, number);
     return nic_.dispatcher_.disregard();
   }
-  if (mine.order.front().left < mine.newest) {
+  if (request_due <= now) {
+    Flow::Credits& credits = mine.credits;
+    ++credits.repeats;
+    credits.asked = now;
+    credits.told = -1;
+  }
+  if (due <= now && mine.order.front().left < mine.newest) {
     find_overtaken(now, number);
-  } else {
+  } else if (due <= now) {
     ++mine.probes;
     lose_overtaken(now, number);
   }

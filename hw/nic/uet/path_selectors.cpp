@@ -75,18 +75,52 @@ void BitmapSpray::heard(Time /*now*/, std::uint16_t entropy, PathNews news) {
 }
 
 std::uint16_t RecycledSpray::next(Time now) {
-  if (fresh_ > 0) return ring_[(head_ + kRing - fresh_--) % kRing];
-  if (now < frozen_until_ && held_ > 0) return ring_[again_++ % held_];
+  thaw(now);
+  if (to_explore_ > 0) {
+    --to_explore_;
+  } else if (fresh_ > 0) {
+    return ring_[(head_ + kRing - fresh_--) % kRing];
+  } else if (frozen_until_ && held_ > 0) {
+    return ring_[(head_ + kRing - held_ + again_++ % held_) % kRing];
+  }
   return static_cast<std::uint16_t>(random_.next() % site_.paths);
 }
 
 void RecycledSpray::heard(Time now, std::uint16_t entropy, PathNews news) {
-  if (news == PathNews::kLost) frozen_until_ = now + kFrozenTimeouts * site_.ack_timeout;
+  thaw(now);
+  if (news == PathNews::kLost) {
+    forget(entropy);
+    if (!frozen_until_ && to_explore_ == 0) frozen_until_ = now + kFrozenTimeouts * site_.ack_timeout;
+  }
   if (news != PathNews::kGood) return;
   ring_[head_] = entropy;
   head_ = (head_ + 1) % kRing;
   fresh_ = std::min(fresh_ + 1, kRing);
   held_ = std::min(held_ + 1, kRing);
+}
+
+void RecycledSpray::thaw(Time now) {
+  if (!frozen_until_ || now < *frozen_until_) return;
+  frozen_until_.reset();
+  held_ = fresh_ = 0;
+  to_explore_ = kExplored;
+}
+
+void RecycledSpray::forget(std::uint16_t entropy) {
+  std::array<std::uint16_t, kRing> kept{};
+  std::size_t held = 0;
+  std::size_t fresh = 0;
+  for (std::size_t i = held_; i > 0; --i) {  // from the oldest on
+    const std::uint16_t value = ring_[(head_ + kRing - i) % kRing];
+    if (value == entropy) continue;
+    kept[held++] = value;
+    if (i <= fresh_) ++fresh;
+  }
+  if (held == held_) return;
+  ring_ = kept;
+  head_ = held % kRing;
+  held_ = held;
+  fresh_ = fresh;
 }
 
 void provide(PathSelection selection) {

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "hw/nic/uet/path_selector.h"
@@ -52,27 +53,38 @@ class BitmapSpray final : public PathSelector {
   Rounds rounds_;
 };
 
-/// Recycled entropy packet spraying (Bonato et al. 2024): values whose packets came unmarked are kept in a ring of
-/// eight and used again, each once; without one a value is drawn. After a loss it is frozen for twice `ack_timeout`:
-/// then it draws none, but uses those of the ring over and over, for a value that is drawn may lead over the failed
-/// link.
+/// Recycled entropy packet spraying (Bonato et al. 2024, arXiv:2407.21625): values whose packets came unmarked are kept
+/// in a ring of eight and used again, each once; without one a value is drawn. A loss freezes the ring for twice
+/// `ack_timeout`: then it draws none, but uses those of the ring over and over, for a value that is drawn may lead over
+/// the failed link. More losses do not prolong that, since the ring may hold nothing but values of the failed link.
+/// After that the ring is emptied, and the next 16 values are drawn (htsim/sim/uec_mp.cpp of
+/// github.com/ultraethernet/uet-htsim, August 2025; it freezes for 10 ms, with timeouts of its own). Until these are
+/// used up a loss freezes nothing.
+///
+/// A value whose packet was lost leaves the ring. The authors' sender does not know it: it keeps no values of what it
+/// sends. Weft's does, as BitmapSpray needs it.
 class RecycledSpray final : public PathSelector {
  public:
   static constexpr std::size_t kRing = 8;
   static constexpr int kFrozenTimeouts = 2;
+  static constexpr int kExplored = 16;
 
   explicit RecycledSpray(const PathSelectorSite& site) : site_(site), random_(site.random) {}
   [[nodiscard]] std::uint16_t next(Time now) override;
   void heard(Time now, std::uint16_t entropy, PathNews news) override;
 
  private:
+  void forget(std::uint16_t entropy);
+  void thaw(Time now);
+
   PathSelectorSite site_;
   std::array<std::uint16_t, kRing> ring_{};
   std::size_t head_ = 0;   ///< where the next value goes
   std::size_t fresh_ = 0;  ///< of the ring, the latest ones
-  std::size_t held_ = 0;   ///< of the ring, those that have ever been written
+  std::size_t held_ = 0;   ///< of the ring, the latest ones, fresh or used
   std::size_t again_ = 0;  ///< of the ring, the one that a frozen queue pair used last
-  Time frozen_until_;
+  std::optional<Time> frozen_until_;
+  int to_explore_ = 0;  ///< values to draw, whatever the ring holds
   Random random_;
 };
 

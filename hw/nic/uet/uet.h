@@ -33,7 +33,10 @@ namespace weft::nic {
 ///
 /// Credits (credits.cpp): with a scheme that grants, a queue pair sends no more than its receiver has given it credit
 /// for. After a rest it sends what the link carries in a round trip without credit, until a packet is cut. A receiver
-/// gives credit at the rate of its link, in turn to all that want some.
+/// gives credit at the rate of its link, in turn to all that want some. Requests for credit and credit may be lost. A
+/// queue pair that waits for credit asks once more after `reorder_wait` and two round trips, and again in twice that
+/// time, up to `ack_timeout`: like the tail loss probe above. The consortium's simulator repeats its request, too, at
+/// most once in a round trip (sendRTS() of htsim/sim/uec.cpp). Credit that comes is progress.
 struct Nic::Uet {
   /// Packets of a queue pair that may be under way.
   static constexpr std::uint32_t kMostOutstanding = 1U << 15;
@@ -118,6 +121,8 @@ struct Nic::Uet {
       std::int64_t told = 0;
       std::int64_t granted = 0;
       bool blocked = false;
+      Time asked;                 ///< or since when it is blocked, or when credit came, the latest
+      std::uint32_t repeats = 0;  ///< of the request, since credit came
       std::int64_t peer_asked = 0;
       std::int64_t peer_cut = 0;  ///< it wants to send that once more, and need not say so
       std::int64_t peer_granted = 0;
@@ -154,6 +159,8 @@ struct Nic::Uet {
   // Credits
   [[nodiscard]] bool has_credit(Time now, std::uint32_t number);
   void end_unasked(std::uint32_t number);
+  /// When it is to ask once more for credit; kNever: by a timeout, or not at all.
+  [[nodiscard]] Time next_request(std::uint32_t number);
   void note_ready(std::uint32_t number);
   void grant(Time now);
 
@@ -167,6 +174,7 @@ struct Nic::Uet {
   void lose(Time now, std::uint32_t number, std::uint32_t psn, Sent& sent, bool surely);
   void forget_confirmed(std::uint32_t number);
   void arm_timer(Time now, std::uint32_t number);
+  [[nodiscard]] static Time doubled(Time wait, std::uint32_t times);
   void note_progress(Time now, std::uint32_t number);
   void lose_overtaken(Time now, std::uint32_t number);  ///< the oldest
   /// Sends again what was overtaken.

@@ -67,6 +67,22 @@ NcclWay choose(const NcclGroup& group, NcclCollective what, std::uint64_t bytes)
   return group.members == 1 ? NcclWay() : nccl_way(group, what, bytes);
 }
 
+NcclCollective kind_of(Operation what) {
+  return what == Operation::kAllReduce ? NcclCollective::kAllReduce : NcclCollective::kBlocks;
+}
+
+std::string_view protocol_name(Flags flags) {
+  switch (flags) {
+    case Flags::kWords:
+      return "LL";
+    case Flags::kLines:
+      return "LL128";
+    case Flags::kNone:
+      break;
+  }
+  return "Simple";
+}
+
 void check_copy_engines(const GroupSite& site) {
   const NcclConfig& config = site.own.as<NcclConfig>();
   if (config.cta_policy != CtaPolicy::kZero) return;
@@ -104,16 +120,29 @@ NcclCollectives::NcclCollectives(const GroupSite& site)
   check_copy_engines(site);
 }
 
+bool NcclCollectives::copies(Operation what) const {
+  const bool can = what == Operation::kAllToAll || what == Operation::kAllgather;
+  return can && config_.cta_policy == CtaPolicy::kZero && nccl_.nodes == 1;
+}
+
 std::string_view NcclCollectives::way(Operation what, std::uint64_t bytes) const {
-  const bool copies = what == Operation::kAllToAll || what == Operation::kAllgather;
-  if (copies && config_.cta_policy == CtaPolicy::kZero && nccl_.nodes == 1) return "copy-engines";
+  if (copies(what)) return "copy-engines";
   if (what == Operation::kAllToAll) return "send-receive";
-  const auto kind = what == Operation::kAllReduce ? NcclCollective::kAllReduce : NcclCollective::kBlocks;
-  return name_of(choose(nccl_, kind, bytes).algorithm);
+  return name_of(choose(nccl_, kind_of(what), bytes).algorithm);
 }
 
 std::string_view NcclCollectives::way(Rooted /*what*/) const {
   return name_of(NcclAlgorithm::kRing);
+}
+
+std::string_view NcclCollectives::protocol(Operation what, std::uint64_t bytes) const {
+  if (copies(what) || what == Operation::kAllToAll) return {};
+  return protocol_name(choose(nccl_, kind_of(what), bytes).flags);
+}
+
+std::string_view NcclCollectives::protocol(Rooted what, std::uint64_t bytes) const {
+  if (what != Rooted::kBroadcast) return {};
+  return protocol_name(choose(nccl_, NcclCollective::kBroadcast, bytes).flags);
 }
 
 void NcclCollectives::follow_config(NcclCollective what, NcclWay how, std::uint64_t bytes) {

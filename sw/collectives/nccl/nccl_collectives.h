@@ -75,6 +75,8 @@ class NcclCollectives final : public Group {
   [[nodiscard]] int size() const override { return static_cast<int>(ranks_.size()); }
   [[nodiscard]] std::string_view way(dimensions::Operation what, std::uint64_t bytes) const override;
   [[nodiscard]] std::string_view way(Rooted what) const override;
+  [[nodiscard]] std::string_view protocol(dimensions::Operation what, std::uint64_t bytes) const override;
+  [[nodiscard]] std::string_view protocol(Rooted what, std::uint64_t bytes) const override;
   [[nodiscard]] std::string remark() const override;
   [[nodiscard]] int kernel_cores(dimensions::Operation what, bool of_equal_parts) const override;
   firmware::Task allgather(int member, std::uint64_t buffer, BlockMap blocks, std::uint64_t granule) override;
@@ -91,6 +93,8 @@ class NcclCollectives final : public Group {
   Exchange& sends_and_receives();
   /// Those of collectives by copy engines; null where these are not asked for or members are of several nodes.
   EngineCopies* engine_copies();
+  /// Whether copy engines do it.
+  [[nodiscard]] bool copies(dimensions::Operation what) const;
   /// Which way one of blocks goes; `member` begins it.
   NcclWay choose_for(int member, NcclCollective what, std::uint64_t bytes);
   /// Which of NcclConfig a collective that goes this way follows.

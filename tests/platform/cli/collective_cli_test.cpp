@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "tests/support/cli.h"
 
@@ -64,6 +65,37 @@ TEST_F(CliTest, CollectivesNameTheirAlgorithm) {
   EXPECT_EQ(row("all_gather+reduce_scatter", "multicast").first, "multicast+ring");
   const std::string chosen = row("all_reduce", "nccl").first;
   EXPECT_TRUE(chosen == "ring" || chosen == "tree") << chosen;
+}
+
+/// What NCCL's cost model chose for each size stands beside it, in the table and in JSON.
+TEST_F(CliTest, CollectivesNameTheProtocolThatNcclChose) {
+  const std::string args = "collective llama3-8b-fsdp-64xh100 --op all_reduce --bytes 1KiB,4MiB,64MiB --no-warmup";
+  const Ran table = weft(args);
+  ASSERT_EQ(table.code, 0) << table.err;
+  EXPECT_NE(table.out.find("busbw      algo   proto\n"), std::string::npos) << table.out;
+  const json rows = json::parse(weft(args + " --json").out)["rows"];
+  ASSERT_EQ(rows.size(), 3U);
+  std::vector<std::string> protocols;
+  for (const json& row : rows) {
+    protocols.push_back(row["protocol"].get<std::string>());
+    const std::string end =
+        fmt::format(" {:>9} {:>7}\n", row["algorithm"].get<std::string>(), row["protocol"].get<std::string>());
+    const std::size_t at = table.out.find(fmt::format("{:>13} ", row["bytes"].get<int>()));
+    ASSERT_NE(at, std::string::npos) << table.out;
+    const std::string line = table.out.substr(at, table.out.find('\n', at) + 1 - at);
+    EXPECT_TRUE(line.ends_with(end)) << line;
+    EXPECT_LE(line.size(), 121U);
+  }
+  EXPECT_EQ(protocols.front(), "LL");
+  EXPECT_EQ(protocols.back(), "Simple");
+  // NCCL_PROTO is followed, too.
+  const json forced = json::parse(weft(args + " --json --set collectives.protocol=ll128").out)["rows"];
+  for (const json& row : forced) EXPECT_EQ(row["protocol"], "LL128");
+  // Where nothing is chosen the table stays as it is.
+  const Ran ring = weft("collective ../small.json --op all_reduce --bytes 64KiB --algorithm ring");
+  EXPECT_EQ(ring.out.find("proto"), std::string::npos) << ring.out;
+  const Ran plain = weft("collective ../small.json --op all_reduce --bytes 64KiB --algorithm ring --json");
+  EXPECT_EQ(json::parse(plain.out)["rows"][0]["protocol"], nullptr);
 }
 
 /// A tree is a Broadcast's alone, whatever the platform's algorithm is; another algorithm stands in for the platform's

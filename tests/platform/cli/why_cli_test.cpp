@@ -209,7 +209,7 @@ TEST_F(WhyCli, ComparesCollectives) {
             json::parse(R"json([{"what": "operation", "before": "all_gather", "after": "all_reduce"}])json"));
   EXPECT_TRUE(comparison["changed"].empty());
   ASSERT_GE(comparison["parts"].size(), 2U);
-  EXPECT_EQ(comparison["parts"][0]["part"], "1.0 MiB");
+  EXPECT_EQ(comparison["parts"][0]["part"], "1 MiB");
   comparison = json::parse(weft("compare gather cold --json").out)[0];
   EXPECT_EQ(comparison["work"], json::parse(R"json([{"what": "warm-up", "before": true, "after": false}])json"));
   why("../two.json");

@@ -107,6 +107,17 @@ TEST(Dctcp, HalvesByALossOnceInARoundTrip) {
   EXPECT_EQ(control.window(20_us), 12'500);
 }
 
+TEST(Dctcp, HalvesOnceForWhatWasUnderWayTogether) {
+  const AnyConfig own = MarkWindow::Config();
+  MarkWindow control(site(own));
+  control.overtaken(30_us, kSegment, 1_us);
+  control.overtaken(45_us, kSegment, 9_us);
+  control.overtaken(90_us, kSegment, 29_us);
+  EXPECT_EQ(control.window(90_us), 25'000) << "all left before the cut";
+  control.overtaken(95_us, kSegment, 31_us);
+  EXPECT_EQ(control.window(95_us), 12'500);
+}
+
 DelayWindow::Config plain_swift() {
   DelayWindow::Config config;
   config.queueing = 5_us;
@@ -135,6 +146,16 @@ TEST(Swift, FollowsTheDelayOfTheFabric) {
   EXPECT_DOUBLE_EQ(control.packets(), 12.58 * 0.8 * 0.8 * 0.5);
   control.lost(4_ms);
   EXPECT_DOUBLE_EQ(control.packets(), 12.58 * 0.8 * 0.8 * 0.5 * 0.5);
+}
+
+TEST(Swift, IsCutOnceForWhatWasUnderWayTogether) {
+  const AnyConfig own = plain_swift();
+  DelayWindow control(site(own));
+  control.overtaken(30_us, kSegment, 1_us);
+  control.overtaken(90_us, kSegment, 29_us);
+  EXPECT_DOUBLE_EQ(control.packets(), 12.5 * 0.5) << "both left before the cut";
+  control.overtaken(95_us, kSegment, 31_us);
+  EXPECT_DOUBLE_EQ(control.packets(), 12.5 * 0.5 * 0.5);
 }
 
 TEST(Swift, FollowsTheDelayOfTheEndpointApart) {

@@ -237,11 +237,11 @@ TEST(Compare, HasTheTimeOfEachSizeOfACollective) {
   const ordered_json comparison = compare_runs(base, other);
   const ordered_json& parts = comparison["parts"];
   ASSERT_EQ(parts.size(), 4U) << parts;
-  EXPECT_EQ(parts[0]["part"], "8.0 MiB");
+  EXPECT_EQ(parts[0]["part"], "8 MiB");
   EXPECT_TRUE(parts[0]["before_us"].is_null());
-  EXPECT_EQ(parts[1]["part"], "4.0 MiB (ring, then tree)");
+  EXPECT_EQ(parts[1]["part"], "4 MiB (ring, then tree)");
   EXPECT_NEAR(parts[1]["difference_us"].get<double>(), 805.696, 1e-9);
-  EXPECT_EQ(parts[2]["part"], "1.0 MiB");
+  EXPECT_EQ(parts[2]["part"], "1 MiB");
   EXPECT_EQ(parts[3]["part"], "outside of the rows");
   EXPECT_NEAR(parts[3]["difference_us"].get<double>(), 3, 1e-6);
   EXPECT_NE(compare_text(comparison).find("With --why in both runs"), std::string::npos) << compare_text(comparison);

@@ -309,9 +309,9 @@ TEST(WhatIf, LinksWithARateOfTheirOwnChangeAsWell) {
 }
 
 TEST(WhatIf, RefusesByName) {
-  const auto message = [](const char* text) -> std::string {
+  const auto message = [](const std::string& text, const ordered_json& its = values()) -> std::string {
     try {
-      (void)read_change(text, values());
+      (void)read_change(text, its);
     } catch (const std::invalid_argument& wrong) {
       return wrong.what();
     }
@@ -331,14 +331,8 @@ TEST(WhatIf, RefusesByName) {
                                 {"nic.ack_timeout", {{"value", "1ms"}}},
                                 {"remote_memory.kind", {{"value", "none"}}},
                                 {"remote_memory.rate", {{"value", "800Gbps"}}}};
-  for (const std::string field : {"nic.ack_timeout", "remote_memory.rate", "workload.launch"}) {
-    try {
-      (void)read_change(field + "=x2", without);
-      ADD_FAILURE() << field;
-    } catch (const std::invalid_argument& wrong) {
-      EXPECT_EQ(wrong.what(), "expected a field that has an effect on this machine, got " + field);
-    }
-  }
+  for (const std::string field : {"nic.ack_timeout", "remote_memory.rate", "workload.launch"})
+    EXPECT_EQ(message(field + "=x2", without), "expected a field that has an effect on this machine, got " + field);
   EXPECT_EQ(message("firmwar=x2"),
             "expected a resource or a field of one, got \"firmwar\"; did you mean \"firmware\"?");
   EXPECT_EQ(message("fabric.link.rat=x2"),

@@ -64,7 +64,7 @@ TEST(WhyNames, CollectivesOfGroupsSayWhichTheyAre) {
   collective["group"] = "group 3";
   collective["bytes"] = 64 << 20;
   EXPECT_TRUE(has(why_sentences(why, ordered_json::object(), PathParts(why)),
-                  "all of that is for collectives of groups in dimension 0, mostly all_gather of 64.0 MiB."))
+                  "all of that is for collectives of groups in dimension 0, mostly all_gather of 64 MiB."))
       << why_sentences(why, ordered_json::object(), PathParts(why));
   why["collectives"].push_back(collective);
   why["collectives"][1]["operation"] = "all_reduce";

@@ -103,5 +103,44 @@ TEST(Reps, DrawsNoneAfterALoss) {
   EXPECT_GT(count(spray, 300, 26_us).size(), 200u) << "two timeouts later it does again";
 }
 
+TEST(Reps, IsNotFrozenForLongerByMoreLosses) {
+  RecycledSpray spray(site(1024));
+  spray.heard(Time(), 3, PathNews::kGood);
+  for (int us = 5; us < 25; ++us) spray.heard(Time(us * 1'000'000), 7, PathNews::kLost);
+  EXPECT_EQ(count(spray, 100, 24_us).size(), 1u);
+  EXPECT_GT(count(spray, 300, 26_us).size(), 200u);
+}
+
+TEST(Reps, ForgetsWhatItHeldAndDrawsSixteenAfterIt) {
+  RecycledSpray spray(site(1024));
+  for (std::uint16_t e = 0; e < 3; ++e) spray.heard(Time(), e, PathNews::kGood);
+  spray.heard(5_us, 7, PathNews::kLost);
+  spray.heard(26_us, 900, PathNews::kGood);
+  spray.heard(26_us, 7, PathNews::kLost);  // freezes nothing while values are drawn
+  for (int i = 0; i < RecycledSpray::kExplored; ++i) static_cast<void>(spray.next(26_us));
+  EXPECT_EQ(spray.next(26_us), 900);
+  EXPECT_GT(count(spray, 300, 26_us).size(), 200u);
+}
+
+TEST(Reps, ALostValueLeavesTheRing) {
+  RecycledSpray spray(site(1024));
+  for (std::uint16_t e = 0; e < 10; ++e) spray.heard(Time(), e, PathNews::kGood);
+  spray.heard(5_us, 4, PathNews::kLost);
+  auto frozen = count(spray, 70, 6_us);
+  EXPECT_EQ(frozen.size(), 7u);
+  EXPECT_EQ(frozen.count(4), 0u);
+  EXPECT_EQ(frozen[2], 10);
+  spray.heard(7_us, 20, PathNews::kGood);
+  spray.heard(7_us, 21, PathNews::kGood);
+  frozen = count(spray, 80, 8_us);
+  EXPECT_EQ(frozen.size(), 8u) << "it has room for one again, and the second takes that of the oldest";
+  EXPECT_EQ(frozen.count(2), 0u);
+  // Where nothing else is left it draws.
+  RecycledSpray alone(site(1024));
+  alone.heard(Time(), 4, PathNews::kGood);
+  alone.heard(5_us, 4, PathNews::kLost);
+  EXPECT_GT(count(alone, 300, 6_us).size(), 200u);
+}
+
 }  // namespace
 }  // namespace weft::nic

@@ -119,5 +119,53 @@ TEST(UetCongestion, CreditsOutlastLosses) {
   }
 }
 
+/// Every end of a leaf sends to its like under the other leaf, and one of four spines dies on the way: when all is
+/// there. A timeout would take longer than all that.
+Time through_a_dead_spine(const std::string& scheme, const std::string& spray, std::uint64_t seed) {
+  test::fresh_kernel();
+  BenchConfig config = lossy_tree(100_KiB, spray);
+  config.stall.seed = seed;
+  config.nic.congestion = scheme;
+  config.nic.round_trip = 6_us;
+  config.nic.ack_timeout = 10_ms;
+  config.network.switch_config.marking = {20_KiB, 80_KiB, 1};
+  config.network.faults.push_back({.link = "spine0", .from = 20_us, .down = true});
+  Bench bench(config);
+  for (std::size_t e = 0; e < kEnds; ++e) {
+    const Connection pair = bench.connect(e, (e + kEnds / 2) % kEnds);
+    bench.ring_at(Time(), e, write(pair.a, 0, 0, 1'000'000));
+  }
+  bench.dispatcher.run_until(100_ms);
+  for (std::size_t e = 0; e < kEnds; ++e) {
+    const bool is_done =
+        bench.completions(e).size() == 1 && bench.completions(e).front().entry.status == Status::kSuccess;
+    if (!is_done) return kNever;
+  }
+  return finished(bench);
+}
+
+/// Packets, credits and requests for credit are lost with the path, and none of that costs a timeout.
+TEST(UetCongestion, ADeadPathCostsNoTimeout) {
+  for (const char* spray : {"oblivious", "bitmap", "reps"}) {
+    for (const char* scheme : {"nscc", "rccc", "nscc-rccc"}) {
+      for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+        EXPECT_LT(through_a_dead_spine(scheme, spray, seed), 5_ms) << scheme << ", " << spray << ", seed " << seed;
+      }
+    }
+  }
+}
+
+/// Windows that losses cut may wait for timeouts, but all comes: a ring of nothing but dead values is not used for
+/// ever.
+TEST(UetCongestion, WindowsThatLossesCutComeThroughADeadPath) {
+  for (const char* spray : {"bitmap", "reps"}) {
+    for (const char* scheme : {"dctcp", "swift"}) {
+      for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+        EXPECT_LT(through_a_dead_spine(scheme, spray, seed), 100_ms) << scheme << ", " << spray << ", seed " << seed;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace weft::nic
