@@ -8,15 +8,14 @@ namespace weft::nic {
 void Nic::Explained::read(Time now, Time asked, Time ready, Time memory, std::uint32_t bytes) {
   const Time latency = read_latency_;
   const Time link = std::min(ready, nic_.host_.read_without_memory(bytes));
-  // Most of a round trip is the latency, and neither link nor memory is busy: if others are under way at a time, they
-  // are as fast as their round trips.
+  // Most of a round trip is the latency, and neither link nor memory is busy: what waits for the tag of one before is
+  // as fast as that.
   const bool goes_round = ready - asked < latency + latency && link - latency - asked < nic_.host_.alone(bytes) * 2;
-  if (goes_round && asked > now) {  // it has waited for the tag of one before
+  if (goes_round && asked > now) {
     latest_ = {ready, Time(), ready, Time(), Time()};
     return;
   }
   latest_ = {now + latency, std::min(link, nic_.engine_free_ + latency), link, memory + latency, Time()};
-  if (goes_round) latest_.begun = now;
 }
 
 void Nic::Explained::read_ahead(const WayOut& way) {
@@ -42,8 +41,6 @@ void Nic::Explained::mark_first(const WayOut& way, Time at) {
 
 void Nic::Explained::mark(const Read& read, Time at) {
   const bool has_read = read.link > Time();
-  // What it follows came while it was under way: it has waited for room to be read ahead.
-  if (nic_.dispatcher_.now() > read.begun) mark(CauseKind::kReadLatency, at);
   mark(CauseKind::kReadLatency, std::min(at, read.latency));
   mark(CauseKind::kNic, std::min(at, read.engine));
   mark(CauseKind::kHostLink, std::min(at, read.link));

@@ -56,8 +56,7 @@ class alignas(64) Nic::Explained {
     Time engine;  ///< work within the interface
     Time link;    ///< bytes that pass the host link
     Time memory;
-    Time group;           ///< the engine to groups
-    Time begun = kNever;  ///< of one that is a part of round trips
+    Time group;  ///< the engine to groups
   };
 
   [[nodiscard]] Fifo<Read>& of(const WayOut& way) { return &way == &nic_.wire_ ? wire_ : loop_; }
