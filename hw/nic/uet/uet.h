@@ -34,9 +34,10 @@ namespace weft::nic {
 /// Credits (credits.cpp): with a scheme that grants, a queue pair sends no more than its receiver has given it credit
 /// for. After a rest it sends what the link carries in a round trip without credit, until a packet is cut. A receiver
 /// gives credit at the rate of its link, in turn to all that want some. Requests for credit and credit may be lost. A
-/// queue pair that waits for credit asks once more after `reorder_wait` and two round trips, and again in twice that
-/// time, up to `ack_timeout`: like the tail loss probe above. The consortium's simulator repeats its request, too, at
-/// most once in a round trip (sendRTS() of htsim/sim/uec.cpp). Credit that comes is progress.
+/// queue pair that waits for credit asks once more after `reorder_wait` and two round trips, but no earlier than in
+/// twice the longest time that credit took, for receivers may have many to serve; and again in twice that time, up
+/// to `ack_timeout`: like the tail loss probe above. The consortium's simulator repeats its request, too, at most once
+/// in a round trip (sendRTS() of htsim/sim/uec.cpp). Credit that comes is progress.
 struct Nic::Uet {
   /// Packets of a queue pair that may be under way.
   static constexpr std::uint32_t kMostOutstanding = 1U << 15;
@@ -121,7 +122,8 @@ struct Nic::Uet {
       std::int64_t told = 0;
       std::int64_t granted = 0;
       bool blocked = false;
-      Time asked;                 ///< or since when it is blocked, or when credit came, the latest
+      Time asked;  ///< or since when it is blocked, or when credit came, the latest
+      Time took;   ///< the longest for credit to come, but for the first; repeated requests say nothing (Karn 1987)
       std::uint32_t repeats = 0;  ///< of the request, since credit came
       std::int64_t peer_asked = 0;
       std::int64_t peer_cut = 0;  ///< it wants to send that once more, and need not say so
