@@ -252,10 +252,11 @@ void Dispatcher::extend_wheel() {
   const std::int64_t block = wheel_end_ >> kBlockBits;
   wheel_end_ += kBlock;
   // What the wheel or a list now holds moves there before anything is posted there directly: posting order is kept.
-  std::vector<Later>& list = list_of(block);
-  for (const Later& event : list) insert_into_wheel(event.event, event.time >> kSlotBits, event.cause);
-  list.clear();
-  spare_.push_back(std::move(list));
+  if (std::vector<Later>& list = list_of(block); !list.empty()) {
+    for (const Later& event : list) insert_into_wheel(event.event, event.time >> kSlotBits, event.cause);
+    list.clear();
+    spare_.push_back(std::move(list));
+  }
   while (!overflow_.empty() && block_of(overflow_.front().time) - block <= kBlocks) {
     std::pop_heap(overflow_.begin(), overflow_.end(), IsLater());
     const Later& event = overflow_.back();

@@ -142,7 +142,7 @@ constexpr Frequency operator""_MHz(unsigned long long n) {
 }
 }  // namespace literals
 
-/// value * over / under, rounded to the nearest integer, the first as `scaled` does it.
+/// value * over / under, rounded to the nearest integer. Exact, as `scaled` is.
 constexpr std::int64_t scaled_to_nearest(std::int64_t value, std::int64_t over, std::int64_t under) {
   std::int64_t product = 0;
   if (!__builtin_mul_overflow(value, over, &product) && !__builtin_add_overflow(product, under / 2, &product))
@@ -151,8 +151,8 @@ constexpr std::int64_t scaled_to_nearest(std::int64_t value, std::int64_t over, 
   return narrowed((static_cast<__int128>(value) * over + under / 2) / under);
 }
 
-/// Time that `size` takes at `rate`, rounded to the nearest picosecond. Divides, from 1 MiB on 128 bits: for set-up,
-/// not for every packet.
+/// Time that `size` takes at `rate`, rounded to the nearest picosecond. Divides, of more than 1.1 MiB 128 bits: for
+/// set-up, not for every packet.
 constexpr Time transfer_time(Bytes size, Rate rate) {
   if (rate.count() <= 0) [[unlikely]]
     overflow("a transfer at no rate", static_cast<double>(size.count()));

@@ -8,10 +8,9 @@ namespace weft::nic {
 void Nic::Explained::read(Time now, Time asked, Time ready, Time memory, std::uint32_t bytes) {
   const Time latency = read_latency_;
   const Time link = std::min(ready, nic_.host_.read_without_memory(bytes));
-  // Most of a round trip is the latency, and neither link nor memory is busy: what waits for the tag of one before is
-  // as fast as that.
-  const bool goes_round = ready - asked < latency + latency && link - latency - asked < nic_.host_.alone(bytes) * 2;
-  if (goes_round && asked > now) {
+  // It has waited for the tag of one before. Most of a round trip is the latency, and neither link nor memory is busy:
+  // then reads are as fast as round trips.
+  if (asked > now && ready - asked < 2 * latency && link - latency - asked < 2 * nic_.host_.alone(bytes)) {
     latest_ = {ready, Time(), ready, Time(), Time()};
     return;
   }

@@ -192,14 +192,20 @@ TEST(WhatIf, AFieldChangesWhatItSets) {
   EXPECT_EQ(told("nic=x2").path_ps, 1'040'000'000);
 }
 
-/// An interface that waits for memory for longer than any memory is in use waits for its latency.
-TEST(WhatIf, ALatencyOfMemoryIsNoRate) {
+/// The path, and an interface's wait for memory.
+ordered_json with_wait_of_interface() {
   ordered_json why = path();
   why["collectives"] = ordered_json::array();
   ordered_json wait = piece("ring", "memory", "nic7", "fabric", 100'000'000);
   wait["of"] = "thread";
   why["pieces"].push_back(wait);
   why["until_ps"] = 1'100'000'000;
+  return why;
+}
+
+/// An interface that waits for memory for longer than any memory is in use waits for its latency.
+TEST(WhatIf, ALatencyOfMemoryIsNoRate) {
+  ordered_json why = with_wait_of_interface();
   const auto told = [&why](const char* text) { return WhatIf(why).foretell(read_changes(text, values())).path_ps; };
   EXPECT_EQ(told("hbm=x2"), 900'000'000);
   EXPECT_EQ(told("memory-latency=x2"), 1'100'000'000);
@@ -221,12 +227,7 @@ TEST(WhatIf, ALatencyOfMemoryIsNoRate) {
 
 /// Rates one behind the other: the least is what kernels and copies get, and interfaces do not wait for all of them.
 TEST(WhatIf, OfSeveralRatesOfAMemoryTheLeastCounts) {
-  ordered_json why = path();
-  why["collectives"] = ordered_json::array();
-  ordered_json wait = piece("ring", "memory", "nic7", "fabric", 100'000'000);
-  wait["of"] = "thread";
-  why["pieces"].push_back(wait);
-  why["until_ps"] = 1'100'000'000;
+  ordered_json why = with_wait_of_interface();
   why["used_ps"] = {{"hbm", 500'000'000}};
   why["parts"] = {{{"memory", {{"rate", 3e12}, {"core_rate", 1e12}}}, {"power_cap", false}}};
   ordered_json set = values();
