@@ -81,7 +81,7 @@ void Dispatcher::on_progress(std::uint64_t events, std::function<void()> hook) {
   progress_ = std::move(hook);
 }
 
-std::uint32_t Dispatcher::tip_for(Time when) {
+CauseBehind Dispatcher::follow(Time when) {
   return causes_->posted(when.count());
 }
 
@@ -109,7 +109,7 @@ void Dispatcher::refuse_past(Time when, const EventTarget& target) const {
                                          .c_str());
 }
 
-void Dispatcher::post_elsewhere(Event event, std::int64_t slot, std::uint32_t cause, const EventTarget& target) {
+void Dispatcher::post_elsewhere(Event event, std::int64_t slot, CauseBehind behind, const EventTarget& target) {
   if (targets_.empty()) [[unlikely]]
     refuse(target);
   const std::int64_t time = (slot << kSlotBits) + event.time_in_slot();
@@ -118,14 +118,14 @@ void Dispatcher::post_elsewhere(Event event, std::int64_t slot, std::uint32_t ca
     refuse_past(Time(time), target);
   if (slot <= current_slot_) {
     if (causes_ != nullptr) [[unlikely]]
-      event.data = take_node(event, cause);
+      event.data = take_node(event, behind);
     insert_into_batch(event);
   } else if (slot < wheel_end_) {
-    insert_into_wheel(event, slot, cause);
+    insert_into_wheel(event, slot, behind);
   } else if (slot - wheel_end_ < kBlocks * kBlock) {
-    put_later({time, event, cause});
+    put_later({time, event, behind});
   } else {
-    overflow_.push_back({{time, event, cause}, overflow_sequence_++});
+    overflow_.push_back({{time, event, behind}, overflow_sequence_++});
     std::push_heap(overflow_.begin(), overflow_.end(), IsLater());
   }
   if (!running_) wake_.notify(to_delay(Time(std::max<std::int64_t>(0, time - kernel_now()))));
@@ -136,7 +136,6 @@ void Dispatcher::grow_nodes() {
   nodes_.resize(std::max<std::size_t>(1024, 2 * old));
   for (std::size_t i = nodes_.size(); i-- > old;) {
     nodes_[i].next = free_;
-    nodes_[i].cause = kNil;
     free_ = static_cast<std::uint32_t>(i);
   }
 }
@@ -253,7 +252,7 @@ void Dispatcher::extend_wheel() {
   wheel_end_ += kBlock;
   // What the wheel or a list now holds moves there before anything is posted there directly: posting order is kept.
   if (std::vector<Later>& list = list_of(block); !list.empty()) {
-    for (const Later& event : list) insert_into_wheel(event.event, event.time >> kSlotBits, event.cause);
+    for (const Later& event : list) insert_into_wheel(event.event, event.time >> kSlotBits, event.behind);
     list.clear();
     spare_.push_back(std::move(list));
   }
@@ -261,7 +260,7 @@ void Dispatcher::extend_wheel() {
     std::pop_heap(overflow_.begin(), overflow_.end(), IsLater());
     const Later& event = overflow_.back();
     if (block_of(event.time) == block) {
-      insert_into_wheel(event.event, event.time >> kSlotBits, event.cause);
+      insert_into_wheel(event.event, event.time >> kSlotBits, event.behind);
     } else {
       put_later(event);
     }
@@ -293,7 +292,6 @@ void Dispatcher::enter_slot(std::int64_t slot) {
       append_to_batch(node.event);
       give_node_back(index);
     } else {
-      causes_->prepare(node.cause);
       append_to_batch({node.event.key, index});
     }
     index = next;
@@ -305,10 +303,7 @@ void Dispatcher::enter_slot(std::int64_t slot) {
   if (batch_size_ <= kSparse) {
     ahead_ = kNil;
     if (next_slot_ != kNoSlot) {
-      const Node& node = nodes_[heads_[head_of(next_slot_)]];
-      const Event& next = node.event;
-      if (causes_ != nullptr) [[unlikely]]
-        causes_->prepare(node.cause);
+      const Event& next = nodes_[heads_[head_of(next_slot_)]].event;
       targets_[next.target()]->prepare(next.tag(), next.data);
     }
   } else {
@@ -378,8 +373,6 @@ inline void Dispatcher::prefetch_ahead() {
   const Node& node = nodes_[ahead_];
   __builtin_prefetch(reinterpret_cast<const void*>(node.event.data));
   __builtin_prefetch(targets_[node.event.target()]);
-  if (causes_ != nullptr) [[unlikely]]
-    causes_->prepare(node.cause);
   ahead_ = node.next;
   if (ahead_ != kNil) __builtin_prefetch(&nodes_[ahead_]);
 }
@@ -409,12 +402,12 @@ void Dispatcher::run() {
 void Dispatcher::collect_causes() {
   causes_->collect([this](const auto& visit) {
     for (Node& node : nodes_) {
-      if (node.cause != kNil) visit(node.cause);
+      if (node.behind.piece() != CauseBehind::kNone) visit(node.behind);
     }
     for (std::vector<Later>& list : later_) {
-      for (Later& event : list) visit(event.cause);
+      for (Later& event : list) visit(event.behind);
     }
-    for (Overflow& event : overflow_) visit(event.cause);
+    for (Overflow& event : overflow_) visit(event.behind);
   });
 }
 
@@ -451,8 +444,9 @@ void Dispatcher::run_events() {
       if (causes_->is_full()) [[unlikely]]
         collect_causes();
       const auto index = static_cast<std::uint32_t>(event.data);
-      const std::uint64_t data = nodes_[index].event.data;
-      causes_->begin(std::exchange(nodes_[index].cause, kNil), time, event.target(), explain);
+      Node& node = nodes_[index];
+      const std::uint64_t data = node.event.data;
+      causes_->begin(std::exchange(node.behind, CauseBehind()), time, event.target(), explain);
       give_node_back(index);
       target.on_event(Time(time), event.tag(), data);
       causes_->end(handled_ == disregarded_);

@@ -76,14 +76,14 @@ class Dispatcher final : public sc_core::sc_module {
   void post(Time when, const EventTarget& target, std::uint32_t tag, std::uint64_t data = 0) {
     assert(tag >> kTagBits == 0);
     const auto ps = static_cast<std::uint64_t>(when.count());
-    const std::uint32_t cause = causes_ == nullptr ? 0 : tip_for(when);
+    const CauseBehind behind = causes_ == nullptr ? CauseBehind() : follow(when);
     const Event event{(ps & kSlotMask) << (kTargetBits + kTagBits) | target.order_ | tag, data};
     const std::int64_t slot = when.count() >> kSlotBits;
     ++posted_;
     if (running_ && slot > current_slot_ && slot < wheel_end_) [[likely]] {
-      insert_into_wheel(event, slot, cause);
+      insert_into_wheel(event, slot, behind);
     } else {
-      post_elsewhere(event, slot, cause, target);
+      post_elsewhere(event, slot, behind, target);
     }
   }
 
@@ -169,15 +169,15 @@ class Dispatcher final : public sc_core::sc_module {
     }
     [[nodiscard]] std::uint32_t tag() const { return static_cast<std::uint32_t>(key & kTagMask); }
   };
-  struct Node {
+  struct alignas(32) Node {
     Event event;
-    std::uint32_t next;   // in its slot, where the latest posted comes first, or among the free
-    std::uint32_t cause;  // where causes are kept, what it waits behind; kNil: it is free
+    CauseBehind behind;  // where causes are kept; of none where this is free
+    std::uint32_t next;  // in its slot, where the latest posted comes first, or among the free
   };
   struct Later {
     std::int64_t time;
     Event event;
-    std::uint32_t cause;
+    CauseBehind behind;
   };
   struct Overflow : Later {
     std::uint64_t sequence;
@@ -189,8 +189,8 @@ class Dispatcher final : public sc_core::sc_module {
   };
 
   void end_of_elaboration() override;
-  /// Of an event that is posted for `when`, what it waits behind.
-  [[nodiscard]] std::uint32_t tip_for(Time when);
+  /// What an event follows from that is posted for `when`.
+  [[nodiscard]] CauseBehind follow(Time when);
   [[nodiscard]] Time kernel_time() const;
   void run();
   void run_events();
@@ -218,28 +218,28 @@ class Dispatcher final : public sc_core::sc_module {
     batch_[batch_size_++] = event;
   }
   void insert_into_batch(Event event);
-  void post_elsewhere(Event event, std::int64_t slot, std::uint32_t cause, const EventTarget& target);
+  void post_elsewhere(Event event, std::int64_t slot, CauseBehind behind, const EventTarget& target);
   void refuse(const EventTarget& target) const;
   void refuse_past(Time when, const EventTarget& target) const;
   void start_kernel(const std::function<void()>& start) const;
   void grow_nodes();
   // By value: two registers, where memory would stall.
-  std::uint32_t take_node(Event event, std::uint32_t cause) {
+  std::uint32_t take_node(Event event, CauseBehind behind) {
     if (free_ == kNil) [[unlikely]]
       grow_nodes();
     const std::uint32_t index = free_;
     Node& node = nodes_[index];
     free_ = node.next;
     node.event = event;
-    node.cause = cause;
+    node.behind = behind;
     return index;
   }
   void give_node_back(std::uint32_t index) {
     nodes_[index].next = free_;
     free_ = index;
   }
-  void insert_into_wheel(Event event, std::int64_t slot, std::uint32_t cause) {
-    const std::uint32_t index = take_node(event, cause);
+  void insert_into_wheel(Event event, std::int64_t slot, CauseBehind behind) {
+    const std::uint32_t index = take_node(event, behind);
     const std::size_t head = head_of(slot);
     nodes_[index].next = heads_[head];
     if (heads_[head] == kNil) {

@@ -50,4 +50,28 @@ struct Why {
   friend auto operator<=>(const Why&, const Why&) = default;
 };
 
+/// What an event that is posted follows from (Causes::posted), in one register.
+class CauseBehind {
+ public:
+  static constexpr std::uint32_t kNone = UINT32_MAX;
+
+  /// No event.
+  CauseBehind() : CauseBehind(kNone, 0, 0) {}
+  /// Of less than 2^31 contexts. The piece ends before the event if `wait` is negative.
+  CauseBehind(std::uint32_t piece, std::uint32_t context, std::int64_t wait)
+      : bits_(piece | std::uint64_t{context} << 32 | (static_cast<std::uint64_t>(wait) & kWaits)) {}
+
+  /// The last one of its chain that is known.
+  [[nodiscard]] std::uint32_t piece() const { return static_cast<std::uint32_t>(bits_); }
+  void set_piece(std::uint32_t piece) { bits_ = bits_ >> 32 << 32 | piece; }
+  /// What it is about.
+  [[nodiscard]] std::uint32_t context() const { return static_cast<std::uint32_t>((bits_ & ~kWaits) >> 32); }
+  [[nodiscard]] bool waits() const { return (bits_ & kWaits) != 0; }
+
+ private:
+  static constexpr std::uint64_t kWaits = std::uint64_t{1} << 63;
+
+  std::uint64_t bits_;
+};
+
 }  // namespace weft

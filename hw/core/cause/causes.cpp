@@ -26,7 +26,7 @@ const char* name_of(CauseKind kind) {
 
 Causes::Causes() : most_middle_(kMiddle), most_old_(kOld), most_(kYoung) {
   walks_.fill(kNone);
-  nodes_[nodes_.append()] = {0, kNone, 0, 0, 0};  // the root, which is the last for now, and stays
+  nodes_[nodes_.append()] = {0, kNone, 0, 0};  // the root, which is the last for now, and stays
   contexts_.emplace_back();
   threads_[""] = 0;
 }
@@ -55,16 +55,16 @@ std::uint32_t Causes::kernel_context_of(const std::string& name, MemoryShare sha
   return at->second;
 }
 
-std::uint32_t Causes::in_new_context(std::uint32_t tip) {
-  if (tip == current_) return tip_ = current_ = add(tip, now_, nodes_[tip].what, context_);
-  for (std::uint32_t at = tip; at != current_; at = nodes_[at].parent) nodes_[at].context = context_;
-  return tip;
+void Causes::put_mark(std::int64_t until, std::uint32_t what) {
+  put_own();
+  tip_ = add(tip_, until, what, context_);
+  tip_until_ = until;
 }
 
 std::uint32_t Causes::begin_collection() {
   const std::uint32_t from = old_ < most_middle_ ? old_ : middle_ < most_old_ ? middle_ : trunk_;
   if (from < old_) {
-    for (std::uint32_t at = std::max(from, 1U) - 1; at < old_; ++at) nodes_[at].references = 0;
+    for (std::uint32_t at = std::max(from, 1U) - 1; at < old_; ++at) nodes_[at].set_references(0);
   }
   kept_.assign((nodes_.size() - from + kWord - 1) / kWord, 0);
   return from;
@@ -72,7 +72,7 @@ std::uint32_t Causes::begin_collection() {
 
 std::uint32_t Causes::keep_one(std::uint32_t at, std::uint32_t from) {
   Node& node = nodes_[at];
-  const bool is_known = node.references != 0;
+  const bool is_known = node.references() != 0;
   node.refer();
   if (is_known || at < from) return kNone;
   kept_[(at - from) / kWord] |= std::uint64_t{1} << (at - from) % kWord;
@@ -119,7 +119,7 @@ void Causes::move_together(std::uint32_t from) {
         nodes_[longer].until += more;
       }
       nodes_[alike].until += more;
-      nodes_[node.parent].references = node.references;
+      nodes_[node.parent].set_references(node.references());
       moved_[index] = node.parent;
     }
   }
@@ -134,7 +134,7 @@ void Causes::move_together(std::uint32_t from) {
   most_ = left + kYoung;
   most_middle_ = middle_ + kMiddle;
   if (!all) return;
-  while (trunk_ < left && nodes_[trunk_ - 1].references == 1) ++trunk_;
+  while (trunk_ < left && nodes_[trunk_ - 1].references() == 1) ++trunk_;
   middle_ = std::max(middle_, trunk_);
   most_old_ = trunk_ + std::max(kOld, (middle_ - trunk_) / 4 * 5);
 }
@@ -149,10 +149,12 @@ std::uint32_t Causes::moved_first(std::uint32_t since, std::uint32_t from, std::
 /// A piece that only this one follows, over others at most, and that can be longer in its place: the one before it, or
 /// of a kernel one shortly before it, so that a kernel is few pieces, whatever the number of its slices. Else kNone.
 std::uint32_t Causes::alike_before(std::uint32_t parent, const Node& node, std::uint32_t from) const {
-  int left = (node.context & kOfKernel) != 0 ? kTogether : 1;
+  if (is_crossing(node.what)) return kNone;
+  const std::uint32_t alike = node.context() | 1U << kContextBits;
+  int left = (alike & kOfKernel) != 0 ? kTogether : 1;
   for (std::uint32_t at = parent; left > 0 && at >= from; --left, at = nodes_[at].parent) {
     const Node& before = nodes_[at];
-    if (before.references != 1 || before.context != node.context || is_crossing(node.what)) return kNone;
+    if (before.about != alike) return kNone;
     if (before.what == node.what) return at;
     if ((before.what ^ node.what) << (32 - kPlaceBits) != 0) return kNone;  // in another place
   }

@@ -71,10 +71,7 @@ class Causes {
 
   /// The time up to `until` of the next event that is posted goes to this; marks follow each other.
   void mark(CauseKind kind, Time until, Place place) {
-    if (is_marked(until)) return;
-    put_own();
-    tip_ = add(tip_, until.count(), what(kind, place), context_);
-    tip_until_ = until.count();
+    if (!is_marked(until)) put_mark(until.count(), what(kind, place));
   }
   /// A packet passes the link: it is in flight, and then comes byte by byte until then.
   void mark_crossing(Time until, Place link) { mark(kCrossing, until, link); }
@@ -117,42 +114,34 @@ class Causes {
   void begin_run(std::vector<std::string> targets) { targets_ = std::move(targets); }
   /// There are so many pieces that it is time to collect, before the next event begins.
   [[nodiscard]] bool is_full() const { return nodes_.size() >= most_; }
-  /// Forgets what no event under way follows from. `each_tip` calls what it is given with what each of them waits
-  /// behind, by reference: its number may change.
-  template <typename EachTip>
-  void collect(const EachTip& each_tip) {
+  /// Forgets what no event under way follows from. `each_event` calls what it is given with what each of them is
+  /// behind, by reference: the piece's number may change.
+  template <typename EachEvent>
+  void collect(const EachEvent& each_event) {
     const std::uint32_t from = begin_collection();
-    each_tip([this, from](std::uint32_t tip) { keep(tip, from); });
+    each_event([this, from](const CauseBehind& behind) { keep(behind.piece(), from); });
     keep(last_, from);
     if (program_ != 0) keep(program_, from);
     finish_keeping(from);
     move_together(from);
-    each_tip([this, from](std::uint32_t& tip) { tip = moved(tip, from); });
+    each_event([this, from](CauseBehind& behind) { behind.set_piece(moved(behind.piece(), from)); });
   }
 
-  /// An event is posted for `when`: the last piece of its chain that is known, which waits for it.
-  std::uint32_t posted(std::int64_t when) {
+  /// An event is posted for `when`. No piece is looked at that was made in another event: memory would not have it.
+  CauseBehind posted(std::int64_t when) {
     put_own();
-    std::uint32_t tip = std::exchange(tip_, current_);
-    tip_until_ = now_;
-    for (; nodes_[tip].until > when; tip = nodes_[tip].parent) {  // marks may go on beyond the event
-      if (nodes_[nodes_[tip].parent].until >= when) continue;
-      nodes_[tip].until = when;
-      break;
-    }
-    if (nodes_[tip].context != context_) [[unlikely]]
-      tip = in_new_context(tip);
-    return tip;
+    const std::int64_t until = std::exchange(tip_until_, now_);
+    const std::uint32_t tip = std::exchange(tip_, current_);
+    if (tip != current_) return behind_marks(tip, when);
+    return {tip, context_, until - when};
   }
-  /// Its event is handled soon.
-  void prepare(std::uint32_t tip) const { __builtin_prefetch(&nodes_[tip]); }
-  /// An event is about to be handled that was posted behind `tip`. `explain` says what time went to that nobody marked.
+  /// An event is about to be handled. `explain` says what time went to that nobody marked.
   template <typename Explain>
-  void begin(std::uint32_t tip, std::int64_t now, Place target, const Explain& explain) {
-    current_ = tip_ = tip;
+  void begin(CauseBehind behind, std::int64_t now, Place target, const Explain& explain) {
+    current_ = tip_ = behind.piece();
     now_ = tip_until_ = now;
-    context_ = nodes_[tip].context;
-    own_.waits = nodes_[tip].until < now;
+    context_ = behind.context();
+    own_.waits = behind.waits();
     if (own_.waits) own_ = {what(explain(), target), context_, true};
   }
   /// It has been handled. One that was for nothing does not end the path.
@@ -183,6 +172,8 @@ class Causes {
   static constexpr int kSoon = 16;            ///< pieces later a place is written to that is fetched by now
   static constexpr std::uint32_t kOfKernel = 1;  ///< of a context's number, the bit that says so
   static constexpr int kPlaceBits = 24;
+  static constexpr int kContextBits = 30;
+  static constexpr std::uint32_t kContexts = (1U << kContextBits) - 1;
   /// Propagation, and then serialisation on the same link: the most frequent pair is one piece.
   static constexpr auto kCrossing = static_cast<CauseKind>(kCauseKinds);
   /// Links are numbered from here on.
@@ -192,12 +183,14 @@ class Causes {
   struct [[gnu::packed]] Node {
     std::int64_t until;
     std::uint32_t parent;
-    std::uint32_t what;  ///< kind and place
-    std::uint32_t context : 30;
-    /// By nodes that follow, and by events; counted when they are collected, as 2 if there are more.
-    std::uint32_t references : 2;
+    std::uint32_t what;   ///< kind and place
+    std::uint32_t about;  ///< context, and in the first two bits references
 
-    void refer() { references += references < 2 ? 1U : 0U; }
+    [[nodiscard]] std::uint32_t context() const { return about & kContexts; }
+    /// By nodes that follow, and by events; counted when they are collected, as 2 if there are more.
+    [[nodiscard]] std::uint32_t references() const { return about >> kContextBits; }
+    void refer() { about += references() < 2 ? 1U << kContextBits : 0U; }
+    void set_references(std::uint32_t count) { about = context() | count << kContextBits; }
   };
   static_assert(sizeof(Node) == 20);
 
@@ -228,7 +221,7 @@ class Causes {
   };
   [[nodiscard]] Past past(std::uint32_t index) const {
     const Node& node = nodes_[index];
-    return {node.until, index, node.what, node.context};
+    return {node.until, index, node.what, node.context()};
   }
   /// Calls `visit` with the begin, not before `from`, of each step of a piece, which begins at `begin`, backwards.
   template <typename Visit>
@@ -238,18 +231,30 @@ class Causes {
   /// A piece that follows `parent`.
   std::uint32_t add(std::uint32_t parent, std::int64_t until, std::uint32_t what, std::uint32_t context) {
     const std::uint32_t index = nodes_.append();
-    nodes_[index] = {until, parent, what, context, 0};
+    nodes_[index] = {until, parent, what, context};
     __builtin_prefetch(&nodes_[index] + kSoon, 1);
     return index;
   }
+  /// In one place for all: code that is in each caller's would not be in a cache.
+  void put_mark(std::int64_t until, std::uint32_t what);
   /// Something follows from the event being handled: its own piece is put into the tree.
   void put_own() {
     if (!own_.waits) return;
     tip_ = current_ = add(current_, now_, own_.what, own_.context);
     own_.waits = false;
   }
-  /// The marks up to `tip`, or else all that follows, are about what the context is now.
-  std::uint32_t in_new_context(std::uint32_t tip);
+  /// Of an event that is posted after marks, the last of which is `tip`.
+  CauseBehind behind_marks(std::uint32_t tip, std::int64_t when) {
+    for (; nodes_[tip].until > when; tip = nodes_[tip].parent) {  // marks may go on beyond the event
+      if (nodes_[nodes_[tip].parent].until >= when) continue;
+      nodes_[tip].until = when;
+      break;
+    }
+    if (nodes_[tip].about != context_) [[unlikely]] {  // all of them are about what the context is now
+      for (std::uint32_t at = tip; at != current_; at = nodes_[at].parent) nodes_[at].about = context_;
+    }
+    return {tip, context_, nodes_[tip].until - when};
+  }
   /// The first piece that is looked at.
   std::uint32_t begin_collection();
   /// A piece is needed, and all before it. Nobody looks at those that are not, which are most. What is before it may

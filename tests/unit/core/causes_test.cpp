@@ -51,16 +51,16 @@ TEST(Causes, GoBackFromTheLastEventByWhatPostedIt) {
   const std::uint32_t gather = causes.context("gather");
   causes.set_context(gather);
   const auto kind = [](CauseKind its) { return [its] { return its; }; };
-  const std::uint32_t kernel = causes.posted(100);
-  const std::uint32_t idle = causes.posted(300);
+  const CauseBehind kernel = causes.posted(100);
+  const CauseBehind idle = causes.posted(300);
   causes.begin(kernel, 100, 0, kind(CauseKind::kKernel));
   causes.mark(CauseKind::kQueue, 150_ps, link);
   causes.mark(CauseKind::kPropagation, 260_ps, link);
   causes.mark(CauseKind::kCopy, 200_ps, link);  // is over by then
-  const std::uint32_t packet = causes.posted(400);
+  const CauseBehind packet = causes.posted(400);
   causes.end(false);
   causes.begin(idle, 300, 1, kind(CauseKind::kFirmware));
-  const std::uint32_t timer = causes.posted(900);
+  const CauseBehind timer = causes.posted(900);
   causes.end(false);
   causes.begin(packet, 400, 1, kind(CauseKind::kSerialisation));
   CauseSums back;
@@ -83,8 +83,8 @@ TEST(Causes, LeadToTheLastProgramsEndAlsoWhereTimersRunOn) {
   Causes causes;
   causes.begin_run({"core", "nic"});
   const auto kind = [](CauseKind its) { return [its] { return its; }; };
-  std::uint32_t entry = causes.posted(100);
-  std::uint32_t timer = causes.posted(900);
+  CauseBehind entry = causes.posted(100);
+  CauseBehind timer = causes.posted(900);
   causes.begin(entry, 100, 0, kind(CauseKind::kFirmware));
   causes.end_program(130_ps);  // as the thread counts its own cycles
   causes.end(false);
@@ -104,10 +104,10 @@ TEST(Causes, PacketsAreInFlightAndThenComeByteByByte) {
   causes.mark_crossing(100_ps, link);
   EXPECT_TRUE(causes.is_marked(100_ps));
   EXPECT_FALSE(causes.is_marked(101_ps));
-  const std::uint32_t head = causes.posted(30);  // it is told while bytes are in flight
+  const CauseBehind head = causes.posted(30);  // it is told while bytes are in flight
   causes.begin(head, 30, 1, other);
   causes.mark_crossing(130_ps, link);
-  const std::uint32_t tail = causes.posted(130);
+  const CauseBehind tail = causes.posted(130);
   causes.end(false);
   causes.begin(tail, 130, 1, other);
   CauseSums back;
@@ -139,8 +139,8 @@ TEST(Causes, KeepAFewPiecesOfAKernelOfManySlices) {
   causes.begin_run({"accelerator"});
   const std::uint32_t product = causes.kernel_context("product");
   const std::uint32_t sum = causes.kernel_context("sum");
-  std::uint32_t event = causes.posted(0);
-  std::uint32_t other = causes.posted(10);
+  CauseBehind event = causes.posted(0);
+  CauseBehind other = causes.posted(10);
   for (std::int64_t slice = 0; slice < 1000; ++slice) {
     causes.begin(event, 100 * slice, 0, [] { return CauseKind::kMemory; });
     causes.set_context(product);
@@ -167,7 +167,7 @@ TEST(Causes, AreThoseOfATreeThatIsKeptWhole) {
   struct Event {
     std::int64_t when;
     std::size_t number;
-    std::uint32_t handle;
+    CauseBehind behind;
     bool operator>(const Event& other) const { return std::tie(when, number) > std::tie(other.when, other.number); }
   };
   struct Known {
@@ -206,7 +206,7 @@ TEST(Causes, AreThoseOfATreeThatIsKeptWhole) {
   while (!queue.empty()) {
     if (causes.is_full()) {
       causes.collect([&queue](const auto& visit) {
-        for (Event& waiting : queue) visit(waiting.handle);
+        for (Event& waiting : queue) visit(waiting.behind);
       });
       ++collections;
     }
@@ -214,7 +214,7 @@ TEST(Causes, AreThoseOfATreeThatIsKeptWhole) {
     const Event event = queue.back();
     queue.pop_back();
     const Causes::Step& rest = known[event.number].rest;
-    causes.begin(event.handle, event.when, rest.place, [&rest] { return rest.kind; });
+    causes.begin(event.behind, event.when, rest.place, [&rest] { return rest.kind; });
     const bool is_for_nothing = random() % 10 == 0;
     if (known.size() < kEvents && !is_for_nothing) {
       const std::size_t children = queue.size() < 50 ? 2 : random() % 3;
