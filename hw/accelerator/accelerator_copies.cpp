@@ -29,11 +29,13 @@ void Accelerator::start_copy(Time now, std::uint32_t slot) {
   Copy& under_way = copies_[slot];
   const Command& command = under_way.command;
   ++counters_.copies;
-  counters_.copied_bytes += static_cast<std::int64_t>(command.bytes);
+  counters_.copied_bytes += static_cast<std::int64_t>(std::max(command.operands, 1U) * command.bytes);
   const Time overhead = is_dma(command) ? config_.dma.start : config_.copy_overhead;
-  const Time start = now + (command.flags == Flags::kNone ? overhead : Time()) + stall_.next();
+  const bool begins = command.flags == Flags::kNone && command.operands == 0;
+  const Time start = now + (begins ? overhead : Time()) + stall_.next();
   const ByteTime& time = is_dma(command) ? dma_time_ : copy_time_;
-  under_way.moved = start + time(static_cast<std::int64_t>(with_flags(command.bytes, command.flags)));
+  const std::uint64_t sources = std::max(command.operands, 1U);
+  under_way.moved = start + time(static_cast<std::int64_t>(sources * with_flags(command.bytes, command.flags)));
   counters_.copying.resize(std::max(counters_.copying.size(), command.engine + std::size_t{1}));
   counters_.copying[command.engine] += under_way.moved - now;
   mark(CauseKind::kCopy, under_way.moved);
@@ -43,7 +45,7 @@ void Accelerator::start_copy(Time now, std::uint32_t slot) {
     // is read, of which it may take the place.
     const std::uint64_t other = command.operation == Operation::kReduce ? command.bytes : 0;
     const std::array<MemoryMaster::Part, 3> parts = {
-        {{tlm::TLM_READ_COMMAND, command.source, command.bytes, nullptr},
+        {{tlm::TLM_READ_COMMAND, command.source, command.operands == 0 ? command.bytes : 0, nullptr},
          {tlm::TLM_READ_COMMAND, command.other, other, nullptr},
          {tlm::TLM_WRITE_COMMAND, command.destination, command.bytes, nullptr}}};
     done = copy_master_.access(parts, start, slot);
@@ -91,6 +93,10 @@ void Accelerator::finish_copy(const Command& command) {
     second.resize(command.bytes);
     debug(tlm::TLM_READ_COMMAND, command.other, second);
     add(command.type, first.data(), second.data(), first.data(), command.bytes);
+    for (std::uint32_t i = 1; i < command.operands; ++i) {
+      debug(tlm::TLM_READ_COMMAND, command.source + i * command.stride, second);
+      add(command.type, first.data(), second.data(), first.data(), command.bytes);
+    }
   }
   debug(tlm::TLM_WRITE_COMMAND, command.destination, first);
 }

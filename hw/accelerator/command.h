@@ -14,7 +14,7 @@ namespace weft::accelerator {
 enum class Operation : std::uint8_t {
   kKernel,  ///< `launch`, `compute`, `read`, `written`, `cores`, `blocks`, `tiles`, `energy`, `label`
   kCopy,    ///< `bytes` from `source` to `destination` by copy engine `engine`
-  kReduce,  ///< `bytes` of source + other to destination, of `type`, by copy engine `engine`
+  kReduce,  ///< `bytes` of source + other to destination, of `type`, by copy engine `engine`; see `operands`
   kSignal,  ///< raises `semaphore` to `value`
   kWait,    ///< until `semaphore` has reached `value`
   kNotify,  ///< writes a Done with `id` to `completion_address`
@@ -69,6 +69,10 @@ struct Command {
   std::uint64_t other = 0;
   std::uint64_t destination = 0;
   std::uint64_t bytes = 0;
+  /// Of a kReduce by a kernel that has what it adds in registers, since it has loaded or polled that: no memory is read
+  /// for so many sources, each `stride` behind the one before. 0: one source, which is read.
+  std::uint32_t operands = 0;
+  std::uint64_t stride = 0;
   std::uint64_t id = 0;
   std::uint64_t completion_address = 0;  ///< for kNotify, kKeepCores, and when an immediate kCopy or kReduce is done
   const char* label = nullptr;           ///< for pictures; a literal or kept by the caller for the run

@@ -56,6 +56,7 @@ Fetched Nic::cut_group_packet(Time now, std::uint32_t number, Packet& packet) {
     packet.immediate = request.taker;
   } else {
     packet.opcode = Opcode::kWrite;
+    if (request.stored) packet.flags |= Packet::kStored;
   }
   const Time ready = fetch(now, packet, request.local_address + job.cut);
   group_engine_.serve(now, carried);

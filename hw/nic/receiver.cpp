@@ -127,6 +127,8 @@ Time Nic::take(Time now, Packet& packet, QueuePair& pair) {
       std::size_t first = 0;
       while (pair.jobs[first].request.verb != Verb::kRead || pair.jobs[first].answered) ++first;
       Job& read = pair.jobs[first];
+      if (read.request.stored) [[unlikely]]
+        packet.flags |= Packet::kStored;
       const Time visible = store(now, packet, read.request.local_address + packet.address);
       const Time drained = host_.written(now);
       read.received += packet.payload_bytes;

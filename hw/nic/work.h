@@ -44,10 +44,11 @@ struct WorkRequest {
   std::uint32_t peer_queue_pair = 0;  ///< datagram only: its queue pair there, unless it is for a group
   Verb verb = Verb::kSend;
   ElementType type = ElementType::kFp32;  ///< reduce only
-  bool stored = false;                    ///< write only: from cores into the peer's cache, with no memory to wait for
-  bool abstains = false;                  ///< reduce only: takes part without an operand, by packets of a header alone
-  bool with_immediate = false;            ///< delivers `immediate` and consumes a receive at the other end
-  bool signaled = true;                   ///< writes a completion when done
+  /// Write, multicast: from cores into a cache, with no memory to wait for. Read: into cores.
+  bool stored = false;
+  bool abstains = false;        ///< reduce only: takes part without an operand, by packets of a header alone
+  bool with_immediate = false;  ///< delivers `immediate` and consumes a receive at the other end
+  bool signaled = true;         ///< writes a completion when done
 };
 static_assert(std::is_trivially_copyable_v<WorkRequest>);
 

@@ -157,7 +157,7 @@ std::string_view Session::algorithm(const Concurrent& part, std::uint64_t bytes)
   if (const auto operation = operation_of(part.op)) {
     const collectives::CompressedCollectives* by = compressed(part);
     if (by != nullptr && by->by_blocks(*operation)) return "compressed blocks";
-    return part.communicator->algorithm_of(*operation, bytes);
+    return part.communicator->algorithm_of(*operation, bytes, type);
   }
   if (const auto rooted = rooted_of(part.op)) return part.communicator->algorithm_of(*rooted);
   return part.communicator->algorithm_of_barrier();
@@ -167,7 +167,7 @@ std::string_view Session::protocol(const Concurrent& part, std::uint64_t bytes) 
   if (const auto operation = operation_of(part.op)) {
     const collectives::CompressedCollectives* by = compressed(part);
     if (by != nullptr && by->by_blocks(*operation)) return {};
-    return part.communicator->protocol_of(*operation, bytes);
+    return part.communicator->protocol_of(*operation, bytes, type);
   }
   if (const auto rooted = rooted_of(part.op)) return part.communicator->protocol_of(*rooted, bytes);
   return {};

@@ -217,13 +217,13 @@ void add_followed(IdleCollector& idle, const MachineConfig& config, const Machin
     add(Followed::kVersion, {"collectives.nccl.version"}, "no collective of this run goes another way by another");
     add(Followed::kCopyEngines, {"collectives.nccl.cta_policy"},
         "no Allgather and no AllToAll of equal parts of this run is of a group within one node");
+    add(Followed::kSymmetric, {"collectives.nccl.symmetric"}, "no collective of this run has a kernel for windows");
     add(Followed::kNvls, {"collectives.nccl.nvls"}, "no collective of this run goes another way with it");
     add(Followed::kCollnet, {"collectives.nccl.collnet"}, "no collective of this run goes another way with it");
     add(Followed::kPat, {"collectives.nccl.pat"}, "no Allgather or ReduceScatter of this run goes another way with it");
     add(Followed::kNvlsSteps, {"collectives.nccl.nvls_channels"}, "no AllReduce of this run goes by NVLS");
-    for (const char* field : {"collectives.in_network.all_reduce", "collectives.in_network.when_full"}) {
-      idle.add(use.by_algorithm, field, "collectives.algorithm is nccl");
-    }
+    idle.add(use.by_algorithm, "collectives.in_network.all_reduce", "collectives.algorithm is nccl");
+    idle.add(use.by_algorithm, "collectives.in_network.when_full", "collectives.algorithm is nccl");
     idle.add(use.by_algorithm, "collectives.in_network.staging.channels",
              "collectives.algorithm is nccl, whose channels are collectives.nccl.nvls_channels");
   }

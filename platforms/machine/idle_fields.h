@@ -49,7 +49,7 @@ struct MachineUse {
   bool offloaded = true;     ///< so did that of NICs' own cores
   InterfaceUse nic;
   InterfaceUse port;
-  std::uint32_t followed = collectives::kAllFollowed;  ///< by collectives, of all ranks together
+  std::uint64_t followed = collectives::kAllFollowed;  ///< by collectives, of all ranks together
   std::uint32_t traffic = UINT32_MAX;                  ///< that there was, bits by compression::Traffic
   std::uint32_t compressed = UINT32_MAX;               ///< some of which travelled compressed
   /// By which algorithms these ran; nothing: not known.

@@ -68,7 +68,7 @@ void append(std::vector<std::string>& all, std::vector<std::string> more) {
 
 /// Fields of which what carried something used no more than a part.
 std::vector<std::string> describe_capped(const collectives::Communicator::Config& config, int members,
-                                         std::uint32_t followed) {
+                                         std::uint64_t followed) {
   using collectives::Followed;
   std::vector<std::string> lines;
   const auto counts_as = [&lines](const std::string& field, int value, int most, const char* why) {
@@ -450,7 +450,7 @@ std::vector<std::string> Machine::warnings() const {
   for (const OtherAccelerators& other : config_.others) {
     append(lines, other.accelerator.hbm.warnings(config_.path_at(other.first) + ".hbm"));
   }
-  std::uint32_t followed = 0;
+  std::uint64_t followed = 0;
   for (const firmware::Rank& rank : ranks_) followed |= rank.followed;
   append(lines, describe_capped(config_.collectives, size(), followed));
   append(lines, collectives::Mesh::left_over(ranks_));

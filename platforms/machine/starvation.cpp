@@ -165,7 +165,7 @@ std::vector<std::string> describe_starved_rings(const MachineConfig& config, con
   return lines;
 }
 
-std::vector<std::string> describe_idle_pairs(const MachineConfig& config, std::uint32_t followed) {
+std::vector<std::string> describe_idle_pairs(const MachineConfig& config, std::uint64_t followed) {
   const fabric::FabricConfig& node = config.scale_up.fabric;
   const bool joins_pairs = node.topology == fabric::Shape::kDimensions && node.dimensions.size() == 1 &&
                            node.dimensions.front().block.starts_with("FullyConnected");

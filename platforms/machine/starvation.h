@@ -38,7 +38,7 @@ struct RingUse {
 
 /// Rings that pass a node in one order, on links that join each pair of its accelerators: most links carry nothing. A
 /// line for people, or none.
-[[nodiscard]] std::vector<std::string> describe_idle_pairs(const MachineConfig& config, std::uint32_t followed);
+[[nodiscard]] std::vector<std::string> describe_idle_pairs(const MachineConfig& config, std::uint64_t followed);
 
 /// Packets of Ultra Ethernet whose entropy no switch follows although there are several paths. A line for people, or
 /// none.

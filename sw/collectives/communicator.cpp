@@ -167,10 +167,10 @@ void Communicator::check(Operation operation) const {
   doer_for(operation).group->check(operation);
 }
 
-std::string_view Communicator::algorithm_of(Operation what, std::uint64_t bytes) const {
+std::string_view Communicator::algorithm_of(Operation what, std::uint64_t bytes, ElementType type) const {
   const Doer* doer = doer_of(what);
   if (doer == nullptr) return algorithm_.name;
-  const std::string_view way = doer->group->way(what, bytes);
+  const std::string_view way = doer->group->way(what, bytes, type);
   return way.empty() ? doer->algorithm->name : way;
 }
 
@@ -182,9 +182,9 @@ std::string_view Communicator::algorithm_of(Rooted what) const {
   return way.empty() ? doer->algorithm->name : way;
 }
 
-std::string_view Communicator::protocol_of(Operation what, std::uint64_t bytes) const {
+std::string_view Communicator::protocol_of(Operation what, std::uint64_t bytes, ElementType type) const {
   const Doer* doer = doer_of(what);
-  return doer == nullptr ? std::string_view() : doer->group->protocol(what, bytes);
+  return doer == nullptr ? std::string_view() : doer->group->protocol(what, bytes, type);
 }
 
 std::string_view Communicator::protocol_of(Rooted what, std::uint64_t bytes) const {
@@ -194,7 +194,7 @@ std::string_view Communicator::protocol_of(Rooted what, std::uint64_t bytes) con
 
 std::string_view Communicator::algorithm_of_barrier() const {
   if (algorithm_.barrier) return doer_of_barrier().algorithm->name;
-  return algorithm_of(Operation::kAllReduce, 4 * ranks_.size());
+  return algorithm_of(Operation::kAllReduce, 4 * ranks_.size(), ElementType::kInt32);
 }
 
 int Communicator::kernel_cores(int member, Operation what, std::uint64_t bytes, Carries carries, bool of_equal_parts) {
@@ -202,7 +202,7 @@ int Communicator::kernel_cores(int member, Operation what, std::uint64_t bytes, 
   if (!rank.staged || algorithm_.on_host) return 0;
   const Doer* doer = doer_of(what);
   if (doer == nullptr || compressed(what, carries, bytes) != nullptr) return rank.copy_engines;
-  return kernel_cores(rank, *doer->group, what, of_equal_parts);
+  return kernel_cores(rank, *doer->group, what, bytes, of_equal_parts);
 }
 
 int Communicator::kernel_cores(int member, Rooted what) const {
@@ -212,11 +212,12 @@ int Communicator::kernel_cores(int member, Rooted what) const {
   const Doer* doer = doer_of(what);
   if (doer == nullptr) return rank.copy_engines;
   // Rings, or copies from one to the others by kernels.
-  return kernel_cores(rank, *doer->group, Operation::kAllReduce, true);
+  return kernel_cores(rank, *doer->group, Operation::kAllToAll, 0, false);
 }
 
-int Communicator::kernel_cores(const Rank& rank, const Group& group, Operation what, bool of_equal_parts) {
-  const int cores = group.kernel_cores(what, of_equal_parts);
+int Communicator::kernel_cores(const Rank& rank, const Group& group, Operation what, std::uint64_t bytes,
+                               bool of_equal_parts) {
+  const int cores = group.kernel_cores(what, bytes, of_equal_parts);
   return cores == Group::kUsualCores ? rank.copy_engines : cores;
 }
 

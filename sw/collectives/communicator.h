@@ -61,11 +61,11 @@ class Communicator {
   [[nodiscard]] std::string remark() const;
   /// By which algorithm one of so many bytes runs: `nccl` chooses by the size, and another takes the place of one that
   /// has no such collective.
-  [[nodiscard]] std::string_view algorithm_of(dimensions::Operation what, std::uint64_t bytes) const;
+  [[nodiscard]] std::string_view algorithm_of(dimensions::Operation what, std::uint64_t bytes, ElementType type) const;
   [[nodiscard]] std::string_view algorithm_of(Rooted what) const;
   [[nodiscard]] std::string_view algorithm_of_barrier() const;
   /// In which of NCCL's protocols, where NCCL's choice is followed: LL, LL128 or Simple; else empty.
-  [[nodiscard]] std::string_view protocol_of(dimensions::Operation what, std::uint64_t bytes) const;
+  [[nodiscard]] std::string_view protocol_of(dimensions::Operation what, std::uint64_t bytes, ElementType type) const;
   [[nodiscard]] std::string_view protocol_of(Rooted what, std::uint64_t bytes) const;
   /// What the multicast algorithm has done for all members so far; nothing with another.
   [[nodiscard]] std::optional<MulticastCounters> multicast_counters() const;
@@ -133,7 +133,7 @@ class Communicator {
  private:
   /// Where its collectives are kernels.
   static int kernel_cores(const firmware::Rank& rank, const Group& group, dimensions::Operation what,
-                          bool of_equal_parts);
+                          std::uint64_t bytes, bool of_equal_parts);
   /// Who does collectives: the algorithm that was asked for, or another in its place.
   struct Doer {
     const Algorithm* algorithm = nullptr;

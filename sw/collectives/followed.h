@@ -9,7 +9,7 @@ namespace weft::collectives {
 
 /// What a rank's collectives have followed of their configuration, a bit each of firmware::Rank::followed: so that who
 /// sets a field that none of them reads can be told.
-enum class Followed : std::uint32_t {
+enum class Followed : std::uint64_t {
   kRings = 1U << 0,             ///< rings, trees, PAT: channels, chunk, slots, queue_pairs, protocol, order, relay
   kPieces = 1U << 1,            ///< in-network within nodes and across them
   kAllReduce = 1U << 2,         ///< in-network: a long one, by the pattern that is set
@@ -39,31 +39,32 @@ enum class Followed : std::uint32_t {
   kVersion = 1U << 30,          ///< nccl: what another release does otherwise
   kCopyEngines = 1U << 31,      ///< nccl: a collective by copy engines
   kChannels = 1U << 29,         ///< trees, PAT and rings with flags: bytes for several `channels`
+  kSymmetric = 1ULL << 32,      ///< nccl: a kernel for symmetric windows
 };
-inline constexpr std::uint32_t kAllFollowed = ~0U;
+inline constexpr std::uint64_t kAllFollowed = ~std::uint64_t{0};
 
 /// Whether anything was in switches, or was to be.
-[[nodiscard]] constexpr bool has_followed_switches(std::uint32_t followed) {
+[[nodiscard]] constexpr bool has_followed_switches(std::uint64_t followed) {
   constexpr Followed kOfSwitches[] = {Followed::kPieces,    Followed::kAllReduce, Followed::kScatter,
                                       Followed::kStreaming, Followed::kMessages,  Followed::kStaging,
                                       Followed::kSums,      Followed::kLock,      Followed::kNvlsSteps,
                                       Followed::kFull,      Followed::kLowLatency};
   for (const Followed each : kOfSwitches) {
-    if ((followed & static_cast<std::uint32_t>(each)) != 0) return true;
+    if ((followed & static_cast<std::uint64_t>(each)) != 0) return true;
   }
   return false;
 }
 
 /// A sum of this type in a streaming tree.
 [[nodiscard]] constexpr Followed followed_of(ElementType type) {
-  return static_cast<Followed>(static_cast<std::uint32_t>(Followed::kFp32) << static_cast<unsigned>(type));
+  return static_cast<Followed>(static_cast<std::uint64_t>(Followed::kFp32) << static_cast<unsigned>(type));
 }
 
-inline void follow(std::uint32_t& followed, Followed what) {
-  followed |= static_cast<std::uint32_t>(what);
+inline void follow(std::uint64_t& followed, Followed what) {
+  followed |= static_cast<std::uint64_t>(what);
 }
-[[nodiscard]] inline bool has_followed(std::uint32_t followed, Followed what) {
-  return (followed & static_cast<std::uint32_t>(what)) != 0;
+[[nodiscard]] inline bool has_followed(std::uint64_t followed, Followed what) {
+  return (followed & static_cast<std::uint64_t>(what)) != 0;
 }
 
 }  // namespace weft::collectives

@@ -54,19 +54,23 @@ class Group {
 
   /// Throws ConfigError for a collective that the group, as it is configured, has not; before it is begun.
   virtual void check(dimensions::Operation /*operation*/) const {}
-  /// SMs that the kernel of a collective keeps on each member; of an AllToAll, also whether its parts are equal. The
-  /// usual ones are one for each copy engine.
-  [[nodiscard]] virtual int kernel_cores(dimensions::Operation /*what*/, bool /*of_equal_parts*/) const {
+  /// SMs that the kernel of a collective of so many bytes keeps on each member; of an AllToAll, also whether its parts
+  /// are equal. The usual ones are one for each copy engine.
+  [[nodiscard]] virtual int kernel_cores(dimensions::Operation /*what*/, std::uint64_t /*bytes*/,
+                                         bool /*of_equal_parts*/) const {
     return kUsualCores;
   }
   static constexpr int kUsualCores = -1;
   /// Of a group that chooses among several ways: which one a collective of so many bytes goes. Else empty.
-  [[nodiscard]] virtual std::string_view way(dimensions::Operation /*what*/, std::uint64_t /*bytes*/) const {
+  [[nodiscard]] virtual std::string_view way(dimensions::Operation /*what*/, std::uint64_t /*bytes*/,
+                                             ElementType /*type*/) const {
     return {};
   }
   [[nodiscard]] virtual std::string_view way(Rooted /*what*/) const { return {}; }
-  /// And in which of NCCL's protocols, as NCCL writes it: LL, LL128 or Simple. Empty where none is chosen.
-  [[nodiscard]] virtual std::string_view protocol(dimensions::Operation /*what*/, std::uint64_t /*bytes*/) const {
+  /// And in which of NCCL's protocols or by which of its kernels, as NCCL writes it: LL, LL128, Simple, AGxLL_R. Empty
+  /// where none is chosen.
+  [[nodiscard]] virtual std::string_view protocol(dimensions::Operation /*what*/, std::uint64_t /*bytes*/,
+                                                  ElementType /*type*/) const {
     return {};
   }
   [[nodiscard]] virtual std::string_view protocol(Rooted /*what*/, std::uint64_t /*bytes*/) const { return {}; }

@@ -41,7 +41,7 @@ struct Rank {
   std::int64_t multicast_came = 0;    ///< chunks of multicasts that came as such
   std::int64_t multicast_missed = 0;  ///< and that it had to fetch
   /// What collectives have followed of their configuration: bits that are theirs.
-  std::uint32_t followed = 0;
+  std::uint64_t followed = 0;
   /// Bits of the traffic that there was, by compression::Traffic, and of that some of which travelled compressed.
   std::uint32_t traffic = 0;
   std::uint32_t compressed = 0;

@@ -118,13 +118,14 @@ class QueuePair : public WorkQueue {
           .signaled = signaled});
   }
   void read(std::uint64_t local, std::uint64_t remote, std::uint64_t bytes, std::uint64_t id = 0,
-            std::uint32_t remote_key = 0) {
+            std::uint32_t remote_key = 0, bool stored = false) {
     post({.id = id,
           .local_address = local,
           .remote_address = remote,
           .bytes = bytes,
           .remote_key = remote_key,
-          .verb = nic::Verb::kRead});
+          .verb = nic::Verb::kRead,
+          .stored = stored});
   }
   void send(std::uint64_t local, std::uint64_t bytes, bool signaled, std::uint64_t id = 0) {
     post({.id = id, .local_address = local, .bytes = bytes, .verb = nic::Verb::kSend, .signaled = signaled});
@@ -174,8 +175,10 @@ class GroupQueuePair : public WorkQueue {
   /// Writes to the same address, opened by `remote_key`, at all other members; with `notify`, their receives complete
   /// with `immediate`.
   void multicast(std::uint64_t local, std::uint64_t remote, std::uint64_t bytes, bool notify, std::uint32_t immediate,
-                 bool signaled, std::uint32_t remote_key = 0) {
-    post(to_group(local, remote, bytes, notify, immediate, signaled, remote_key));
+                 bool signaled, std::uint32_t remote_key = 0, bool stored = false) {
+    nic::WorkRequest request = to_group(local, remote, bytes, notify, immediate, signaled, remote_key);
+    request.stored = stored;
+    post(request);
   }
   /// The same as a request for post_batch().
   static nic::WorkRequest to_group(std::uint64_t local, std::uint64_t remote, std::uint64_t bytes, bool notify,

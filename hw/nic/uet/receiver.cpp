@@ -223,6 +223,7 @@ Time Nic::Uet::take_response(Time now, Packet& packet) {
   }
   Answer& answer = found->second;
   Job& read = *job_of(pair, psn);
+  if (read.request.stored) packet.flags |= Packet::kStored;
   answer.here[place] = true;
   answer.visible = std::max(answer.visible, nic_.store(now, packet, read.request.local_address + packet.address));
   const Time drained = nic_.host_.written(now);

@@ -54,7 +54,8 @@ class DeepEp final : public Group {
   ~DeepEp() override;
 
   [[nodiscard]] int size() const override { return static_cast<int>(ranks_.size()); }
-  [[nodiscard]] int kernel_cores(dimensions::Operation /*what*/, bool /*of_equal_parts*/) const override {
+  [[nodiscard]] int kernel_cores(dimensions::Operation /*what*/, std::uint64_t /*bytes*/,
+                                 bool /*of_equal_parts*/) const override {
     return config_.sms;
   }
   /// A dispatch of tokens that all differ.

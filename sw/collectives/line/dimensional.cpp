@@ -202,7 +202,7 @@ void DimensionGroup::begin(int member, Call call, std::function<void()> done) {
   if (config_.scheduling == dimensions::Scheduling::kFifo) run->priority = -mine.begun;
   if (config_.scheduling == dimensions::Scheduling::kExplicit) run->priority = call.priority;
   ++mine.begun;
-  std::uint32_t& followed = ranks_[static_cast<std::size_t>(member)]->followed;
+  std::uint64_t& followed = ranks_[static_cast<std::size_t>(member)]->followed;
   follow(followed, Followed::kDimensions);
   if (mine.running++ > 0) follow(followed, Followed::kSeveral);
   if (!call.rooted && call.operation != Operation::kAllToAll) follow(followed, Followed::kOrder);

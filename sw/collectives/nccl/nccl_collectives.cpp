@@ -83,6 +83,15 @@ std::string_view protocol_name(Flags flags) {
   return "Simple";
 }
 
+constexpr NcclVersion kFirstWithWindows = NcclVersion::k2_27;
+
+void check_windows(const NcclConfig& config) {
+  if (!config.symmetric || config.version >= kFirstWithWindows) return;
+  throw ConfigError("collectives.nccl.symmetric", "expected false, since collectives.nccl.version is " +
+                                                      std::string(name_of(config.version)) +
+                                                      " and symmetric windows are of 2.27 and later, got true");
+}
+
 void check_copy_engines(const GroupSite& site) {
   const NcclConfig& config = site.own.as<NcclConfig>();
   if (config.cta_policy != CtaPolicy::kZero) return;
@@ -117,7 +126,35 @@ NcclCollectives::NcclCollectives(const GroupSite& site)
       rings_(make_rings(site, [group = nccl_](NcclCollective what,
                                               std::uint64_t bytes) { return choose(group, what, bytes).flags; })),
       trees_(site) {
+  check_windows(config_);
   check_copy_engines(site);
+}
+
+std::optional<SymmetricKernel> NcclCollectives::symmetric(Operation what, std::uint64_t bytes, ElementType type) const {
+  constexpr std::uint64_t kMost = std::uint64_t{64} << 30;  // ncclSymPickKernel(): its loops count in 32 bits
+  if (!config_.symmetric || nccl_.nodes > 1 || size() == 1 || bytes == 0 || bytes >= kMost) return std::nullopt;
+  if (what == Operation::kAllToAll || copies(what)) return std::nullopt;
+  if (what != Operation::kAllgather && type == ElementType::kInt32) return std::nullopt;
+  const bool multicast = symmetric_ == nullptr ? nccl_.nvls : symmetric_->has_multicast();
+  return symmetric_kernel({size(), is_blackwell(nccl_.within), multicast}, what, bytes);
+}
+
+std::optional<SymmetricKernel> NcclCollectives::begin_symmetric(Operation what, std::uint64_t bytes, ElementType type) {
+  if (!config_.symmetric) return std::nullopt;
+  if (nccl_.nodes > 1) by_slots_.insert(name_of(what));
+  if (!symmetric(what, bytes, type)) return std::nullopt;
+  if (symmetric_ == nullptr) {
+    std::uint64_t& followed = ranks_.front()->followed;
+    follow(followed, Followed::kSymmetric);
+    if (able_.nvls) follow(followed, Followed::kNvls);
+    symmetric_ = std::make_unique<SymmetricKernels>(ranks_, nccl_.nvls, name_ + " by symmetric windows");
+    if (nccl_.nvls && !symmetric_->has_multicast()) {
+      follow(followed, Followed::kFull);
+      remark_ = "the switches have no room for the groups of " + name_ +
+                ", so that its kernels for symmetric windows do without them";
+    }
+  }
+  return symmetric(what, bytes, type);
 }
 
 bool NcclCollectives::copies(Operation what) const {
@@ -125,8 +162,9 @@ bool NcclCollectives::copies(Operation what) const {
   return can && config_.cta_policy == CtaPolicy::kZero && nccl_.nodes == 1;
 }
 
-std::string_view NcclCollectives::way(Operation what, std::uint64_t bytes) const {
+std::string_view NcclCollectives::way(Operation what, std::uint64_t bytes, ElementType type) const {
   if (copies(what)) return "copy-engines";
+  if (symmetric(what, bytes, type)) return "symmetric";
   if (what == Operation::kAllToAll) return "send-receive";
   return name_of(choose(nccl_, kind_of(what), bytes).algorithm);
 }
@@ -135,7 +173,8 @@ std::string_view NcclCollectives::way(Rooted /*what*/) const {
   return name_of(NcclAlgorithm::kRing);
 }
 
-std::string_view NcclCollectives::protocol(Operation what, std::uint64_t bytes) const {
+std::string_view NcclCollectives::protocol(Operation what, std::uint64_t bytes, ElementType type) const {
+  if (const auto how = symmetric(what, bytes, type)) return kernel_name(how->kind, what);
   if (copies(what) || what == Operation::kAllToAll) return {};
   return protocol_name(choose(nccl_, kind_of(what), bytes).flags);
 }
@@ -146,7 +185,7 @@ std::string_view NcclCollectives::protocol(Rooted what, std::uint64_t bytes) con
 }
 
 void NcclCollectives::follow_config(NcclCollective what, NcclWay how, std::uint64_t bytes) {
-  std::uint32_t& followed = ranks_.front()->followed;
+  std::uint64_t& followed = ranks_.front()->followed;
   if (how.algorithm == NcclAlgorithm::kNvls || how.algorithm == NcclAlgorithm::kNvlsTree) {
     follow(followed, Followed::kNvlsSteps);
   }
@@ -174,7 +213,8 @@ NcclWay NcclCollectives::choose_for(int member, NcclCollective what, std::uint64
   return how;
 }
 
-int NcclCollectives::kernel_cores(Operation what, bool of_equal_parts) const {
+int NcclCollectives::kernel_cores(Operation what, std::uint64_t bytes, bool of_equal_parts) const {
+  if (const auto how = symmetric(what, bytes, ElementType::kFp32)) return how->blocks;
   const bool copies = what == Operation::kAllgather || (what == Operation::kAllToAll && of_equal_parts);
   if (copies && config_.cta_policy == CtaPolicy::kZero && nccl_.nodes == 1) return 0;
   const int most = rules_of(config_.version).most_ctas;
@@ -196,11 +236,16 @@ EngineCopies* NcclCollectives::engine_copies() {
 
 std::string NcclCollectives::remark() const {
   std::string text = remark_;
-  if (by_kernels_.empty()) return text;
-  std::string names;
-  for (const std::string_view name : by_kernels_) names += (names.empty() ? "" : " and ") + std::string(name);
-  return text + (text.empty() ? "" : "; ") + names + " by kernels in spite of collectives.nccl.cta_policy, since " +
-         name_ + " is of " + std::to_string(nccl_.nodes) + " nodes and copy engines reach one";
+  const auto add = [&](const std::set<std::string_view>& those, const std::string& how, const std::string& what) {
+    if (those.empty()) return;
+    std::string names;
+    for (const std::string_view name : those) names += (names.empty() ? "" : " and ") + std::string(name);
+    text += (text.empty() ? "" : "; ") + names + how + ", since " + name_ + " is of " + std::to_string(nccl_.nodes) +
+            " nodes and " + what + " reach one";
+  };
+  add(by_kernels_, " by kernels in spite of collectives.nccl.cta_policy", "copy engines");
+  add(by_slots_, " without symmetric windows in spite of collectives.nccl.symmetric", "these");
+  return text;
 }
 
 PatGroup& NcclCollectives::pat() {
@@ -212,6 +257,9 @@ Task NcclCollectives::allgather(int member, std::uint64_t buffer, BlockMap block
   if (EngineCopies* const copies = engine_copies()) return copies->allgather(member, buffer, std::move(blocks));
   if (config_.cta_policy == CtaPolicy::kZero) by_kernels_.insert("all_gather");
   const std::uint64_t bytes = whole(blocks);
+  if (const auto how = begin_symmetric(Operation::kAllgather, bytes, ElementType::kInt32)) {
+    return symmetric_->allgather(member, buffer, std::move(blocks), *how);
+  }
   for (;;) {
     const NcclWay how = choose_for(member, NcclCollective::kBlocks, bytes);
     if (how.algorithm == NcclAlgorithm::kPat) return pat().allgather(member, buffer, bytes, granule);
@@ -223,6 +271,9 @@ Task NcclCollectives::allgather(int member, std::uint64_t buffer, BlockMap block
 Task NcclCollectives::reduce_scatter(int member, std::uint64_t input, std::uint64_t output, BlockMap blocks,
                                      ElementType type) {
   const std::uint64_t bytes = whole(blocks);
+  if (const auto how = begin_symmetric(Operation::kReduceScatter, bytes, type)) {
+    return symmetric_->reduce_scatter(member, input, output, std::move(blocks), type, *how);
+  }
   for (;;) {
     const NcclWay how = choose_for(member, NcclCollective::kBlocks, bytes);
     if (how.algorithm == NcclAlgorithm::kPat) return pat().reduce_scatter(member, input, output, bytes, type);
@@ -232,6 +283,9 @@ Task NcclCollectives::reduce_scatter(int member, std::uint64_t input, std::uint6
 }
 
 Task NcclCollectives::all_reduce(int member, std::uint64_t buffer, std::uint64_t bytes, ElementType type) {
+  if (const auto how = begin_symmetric(Operation::kAllReduce, bytes, type)) {
+    return symmetric_->all_reduce(member, buffer, bytes, type, *how);
+  }
   for (;;) {
     const NcclWay how = choose_for(member, NcclCollective::kAllReduce, bytes);
     if (how.algorithm == NcclAlgorithm::kTree) return trees_.get().all_reduce(member, buffer, bytes, type, how.flags);
@@ -243,7 +297,7 @@ Task NcclCollectives::all_reduce(int member, std::uint64_t buffer, std::uint64_t
 Exchange& NcclCollectives::sends_and_receives() {
   if (exchange_ == nullptr) {
     firmware::align_memory(ranks_);
-    const int cores = kernel_cores(Operation::kAllToAll, /*of_equal_parts=*/false);
+    const int cores = kernel_cores(Operation::kAllToAll, 0, /*of_equal_parts=*/false);
     exchange_ = std::make_unique<Exchange>(
         ranks_, able_.within, cores == kUsualCores ? ranks_.front()->copy_engines : cores, name_ + " send-receive");
   }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -15,6 +16,7 @@
 #include "sw/collectives/nccl/engine_copies.h"
 #include "sw/collectives/nccl/exchange.h"
 #include "sw/collectives/nccl/nccl_choice.h"
+#include "sw/collectives/nccl/symmetric.h"
 #include "sw/collectives/pat/pat_group.h"
 #include "sw/collectives/ring/ring_group.h"
 #include "sw/collectives/tree/tree_algorithm.h"
@@ -29,7 +31,7 @@ inline EnumNames<CtaPolicy> enum_names(CtaPolicy /*tag*/) {
 }
 
 /// Which release `nccl` is, and what it may take beside rings and trees: where switches reduce, NCCL's NVLS, NVLSTree
-/// and CollNet; for Allgathers and ReduceScatters PAT; copy engines.
+/// and CollNet; for Allgathers and ReduceScatters PAT; copy engines; kernels for symmetric windows.
 struct NcclConfig {
   static constexpr std::string_view kAlgorithm = "nccl";
 
@@ -39,13 +41,15 @@ struct NcclConfig {
   bool collnet = false;
   bool pat = true;
   CtaPolicy cta_policy = CtaPolicy::kDefault;
+  bool symmetric = false;
 
   template <typename Visitor>
   void fields(Visitor&& visit) {
     visit(
         "version", version,
         "Release whose choice is followed. PAT is of 2.23 and later; Allgathers and ReduceScatters by the switches of "
-        "several nodes with NVLS of 2.27; copy engines, and at most 16 SMs on Blackwell instead of 32, of 2.28");
+        "several nodes with NVLS, and symmetric windows, of 2.27; copy engines, and at most 16 SMs on Blackwell "
+        "instead of 32, of 2.28");
     visit("nvls", nvls,
           "A node's switches run AllReduces of at least three accelerators, if they can reduce (NCCL_NVLS_ENABLE); "
           "NVLSTree on several nodes");
@@ -61,24 +65,30 @@ struct NcclConfig {
     visit("cta_policy", cta_policy,
           "zero: Allgathers, and AllToAlls of equal parts, of a group within one node are run by DMA engines "
           "(accelerator.dma) and keep no SMs; all others run as with default (NCCL_CTA_POLICY)");
+    visit("symmetric", symmetric,
+          "Buffers are symmetric windows (NCCL_WIN_COLL_SYMMETRIC): within a node kernels that load and store at the "
+          "others run AllReduces, Allgathers and ReduceScatters, but for sums of int32; of 2.27 and later");
   }
 };
 
 /// Rings, trees, the switches or PAT, whatever NCCL's cost model says for a collective of so many bytes, in the
-/// protocol that it says; for AllToAlls, sends and receives (exchange.h); or copy engines (engine_copies.h), if they
-/// are asked for. All but rings is made when it is first used, since it takes memory.
+/// protocol that it says; for AllToAlls, sends and receives (exchange.h); or copy engines (engine_copies.h) or kernels
+/// for symmetric windows (symmetric.h), if they are asked for. All but rings is made when it is first used, since it
+/// takes memory.
 class NcclCollectives final : public Group {
  public:
-  /// Throws ConfigError where the release or the accelerators have no copy engines that are asked for.
+  /// Throws ConfigError where the release or the accelerators have no copy engines that are asked for, or the release
+  /// has no symmetric windows.
   explicit NcclCollectives(const GroupSite& site);
 
   [[nodiscard]] int size() const override { return static_cast<int>(ranks_.size()); }
-  [[nodiscard]] std::string_view way(dimensions::Operation what, std::uint64_t bytes) const override;
+  [[nodiscard]] std::string_view way(dimensions::Operation what, std::uint64_t bytes, ElementType type) const override;
   [[nodiscard]] std::string_view way(Rooted what) const override;
-  [[nodiscard]] std::string_view protocol(dimensions::Operation what, std::uint64_t bytes) const override;
+  [[nodiscard]] std::string_view protocol(dimensions::Operation what, std::uint64_t bytes,
+                                          ElementType type) const override;
   [[nodiscard]] std::string_view protocol(Rooted what, std::uint64_t bytes) const override;
   [[nodiscard]] std::string remark() const override;
-  [[nodiscard]] int kernel_cores(dimensions::Operation what, bool of_equal_parts) const override;
+  [[nodiscard]] int kernel_cores(dimensions::Operation what, std::uint64_t bytes, bool of_equal_parts) const override;
   firmware::Task allgather(int member, std::uint64_t buffer, BlockMap blocks, std::uint64_t granule) override;
   firmware::Task reduce_scatter(int member, std::uint64_t input, std::uint64_t output, BlockMap blocks,
                                 ElementType type) override;
@@ -93,6 +103,11 @@ class NcclCollectives final : public Group {
   Exchange& sends_and_receives();
   /// Those of collectives by copy engines; null where these are not asked for or members are of several nodes.
   EngineCopies* engine_copies();
+  /// The kernel for symmetric windows that does it; none where another way is gone.
+  [[nodiscard]] std::optional<SymmetricKernel> symmetric(dimensions::Operation what, std::uint64_t bytes,
+                                                         ElementType type) const;
+  /// The same when a member begins it, whose kernels are made; without those that the switches have no room for.
+  std::optional<SymmetricKernel> begin_symmetric(dimensions::Operation what, std::uint64_t bytes, ElementType type);
   /// Whether copy engines do it.
   [[nodiscard]] bool copies(dimensions::Operation what) const;
   /// Which way one of blocks goes; `member` begins it.
@@ -124,7 +139,9 @@ class NcclCollectives final : public Group {
   std::unique_ptr<Exchange> exchange_;
   std::unique_ptr<EngineCopies> engine_copies_;
   std::set<std::tuple<NcclCollective, std::uint64_t, NcclAlgorithm>> looked_at_;  ///< for what else could be chosen
+  std::unique_ptr<SymmetricKernels> symmetric_;
   std::set<std::string_view> by_kernels_;  ///< what copy engines were asked for and cannot do, since nodes are several
+  std::set<std::string_view> by_slots_;    ///< and symmetric windows
 };
 
 }  // namespace weft::collectives

@@ -159,7 +159,7 @@ TEST(EngineCopies, AreNotOfSeveralNodesWhichIsSaid) {
   Machine machine(config);
   Communicator group(machine.ranks(), config.collectives, "all");
   const std::uint64_t buffer = firmware::allocate_together(machine.ranks(), "buffer", 8192);
-  EXPECT_EQ(group.algorithm_of(Operation::kAllgather, 8192), "ring");
+  EXPECT_EQ(group.algorithm_of(Operation::kAllgather, 8192, ElementType::kFp32), "ring");
   EXPECT_EQ(group.remark(), "");
   for (int r = 0; r < 8; ++r) {
     machine.rank(r).processor->spawn("turns", 0, take_turns(group, r, {{Operation::kAllgather, 8192, buffer, 0}}));
