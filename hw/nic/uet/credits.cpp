@@ -51,9 +51,12 @@ bool Nic::Uet::has_credit(Time now, std::uint32_t number) {
 
 Time Nic::Uet::next_request(std::uint32_t number) {
   const Flow& mine = flow(number);
-  if (!mine.credits.blocked || mine.credits.took == Time()) return kNever;
+  if (!mine.credits.blocked) return kNever;
   const Time round_trip = mine.round_trip > Time() ? mine.round_trip : nic_.idle_round_trip();
-  const Time least = std::max(nic_.config_.reorder_wait + 2 * round_trip, 2 * mine.credits.took);
+  // Who has never waited for credit does not know how many the receiver serves.
+  constexpr int kUnknown = 4;
+  const Time soon = nic_.config_.reorder_wait + 2 * round_trip;
+  const Time least = mine.credits.took == Time() ? kUnknown * soon : std::max(soon, 2 * mine.credits.took);
   const Time wait = doubled(least, mine.credits.repeats);
   return wait < nic_.config_.ack_timeout ? mine.credits.asked + wait : kNever;
 }
@@ -71,8 +74,8 @@ void Nic::Uet::take_credit(Time now, const Packet& packet) {
   }
   if (bytes <= credits.granted) return;
   // Its first credit may have come before a receiver knew of the others. Of one that was asked for again it is not
-  // known what it took.
-  if (credits.blocked && credits.repeats == 0 && credits.granted > 0) {
+  // known what it took, but the latest wait for it is better than nothing.
+  if (credits.blocked && (credits.repeats == 0 ? credits.granted > 0 : credits.took == Time())) {
     credits.took = std::max(credits.took, now - credits.asked);
   }
   credits.granted = bytes;

@@ -20,8 +20,8 @@ namespace weft::nic {
 /// until it is acknowledged. A packet is sent again when its receiver says that a switch has cut it, when `ack_timeout`
 /// has passed, or when it was overtaken: one that left `reorder_wait` later has come, or any that left later and
 /// `reorder_wait` and a round trip have passed (RACK, RFC 8985, 6.2 and 6.3). If nothing that left later has come, the
-/// oldest is sent again when nothing was heard for `reorder_wait` and two round trips, and again in twice that time, up
-/// to `ack_timeout` (tail loss probe, RFC 8985, 7): its acknowledgement tells of the others.
+/// oldest is sent again when nothing was heard for `reorder_wait` and two round trips, six times as soon and then each
+/// in twice that time, up to `ack_timeout` (tail loss probe, RFC 8985, 7): its acknowledgement tells of the others.
 ///
 /// Receiving (receiver.cpp): a packet is written to memory where it belongs as it comes: a write names its place, a
 /// send names the receive that it takes and its offset. Messages complete in their order, each when all its packets
@@ -35,9 +35,10 @@ namespace weft::nic {
 /// for. After a rest it sends what the link carries in a round trip without credit, until a packet is cut. A receiver
 /// gives credit at the rate of its link, in turn to all that want some. Requests for credit and credit may be lost. A
 /// queue pair that waits for credit asks once more after `reorder_wait` and two round trips, but no earlier than in
-/// twice the longest time that credit took, for receivers may have many to serve; and again in twice that time, up
-/// to `ack_timeout`: like the tail loss probe above. The consortium's simulator repeats its request, too, at most once
-/// in a round trip (sendRTS() of htsim/sim/uec.cpp). Credit that comes is progress.
+/// twice the longest time that credit took, for receivers may have many to serve, and where that is not known in four
+/// times as long; and again in twice that time, up to `ack_timeout`: like the tail loss probe above. The consortium's
+/// simulator repeats its request, too, at most once in a round trip (sendRTS() of htsim/sim/uec.cpp). Credit that comes
+/// is progress.
 struct Nic::Uet {
   /// Packets of a queue pair that may be under way.
   static constexpr std::uint32_t kMostOutstanding = 1U << 15;
@@ -123,7 +124,8 @@ struct Nic::Uet {
       std::int64_t granted = 0;
       bool blocked = false;
       Time asked;  ///< or since when it is blocked, or when credit came, the latest
-      Time took;   ///< the longest for credit to come, but for the first; repeated requests say nothing (Karn 1987)
+      Time took;  ///< the longest for credit to come, but for the first; what repeated requests took is not known (Karn
+                  ///< 1987)
       std::uint32_t repeats = 0;  ///< of the request, since credit came
       std::int64_t peer_asked = 0;
       std::int64_t peer_cut = 0;  ///< it wants to send that once more, and need not say so

@@ -235,32 +235,37 @@ TEST(Uet, RefusesMemoryThatAKeyDoesNotOpen) {
   EXPECT_EQ(bench.packets.outstanding(), 0);
 }
 
-/// A permutation of which one spine of four loses everything that comes from a leaf.
+/// A permutation of which one spine of four loses everything that comes from a leaf, of three seeds together.
 struct WithFailedSpine {
+  static constexpr int kSeeds = 3;
   Time time;
   std::int64_t lost = 0;
 
   explicit WithFailedSpine(const std::string& spray) {
+    for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) run(spray, seed);
+  }
+  void run(const std::string& spray, std::uint64_t seed) {
     test::fresh_kernel();
     BenchConfig config = lossy_tree(100_KiB, spray);
     config.network.faults.push_back({.link = "leaf0>spine1", .loss = 1});
     config.nic.ack_timeout = 100_us;
     config.nic.reorder_wait = 10_us;
     config.nic.uet.paths = 64;
+    config.stall.seed = seed;
     Bench bench(config);
     permute(bench, 8);
     sc_core::sc_start();
     expect_permuted(bench, 8);
     EXPECT_EQ(sum(bench, &NicCounters::timeouts), 0) << spray;
-    time = finished(bench);
-    lost = ports_sum(bench, &fabric::AnySwitch::PortCounters::damaged);
+    time += finished(bench);
+    lost += ports_sum(bench, &fabric::AnySwitch::PortCounters::damaged);
   }
 };
 
 TEST(Uet, AvoidsAFailedPath) {
   // Four flows of 2.4 MB by three spines take 256 us at least, with headers more; and so does what is sent again.
   const WithFailedSpine oblivious("oblivious");
-  EXPECT_LT(oblivious.time, 450_us);
+  EXPECT_LT(oblivious.time, WithFailedSpine::kSeeds * 450_us);
   for (const char* spray : {"bitmap", "reps"}) {
     const WithFailedSpine avoiding(spray);
     EXPECT_LT(avoiding.lost * 4, oblivious.lost * 3) << spray;
