@@ -153,7 +153,7 @@ void check_link(const Checked& link) {
   check_rate(link["rate"]);
   link["utilisation"].number();
   for (const char* key : {"network", "path"}) link.may_have(key, check_text);
-  for (const char* key : {"had", "fills"}) link.may_have(key, check_number);
+  for (const char* key : {"had", "fills", "payload"}) link.may_have(key, check_number);
   link.may_have("fills", [&link](const Checked& /*fills*/) {
     for (const char* key : {"propagation", "buffer"}) link[key].text();
   });
@@ -199,6 +199,20 @@ void check_collective(const Checked& collective) {
   });
 }
 
+void check_resource(const std::string& name, const Checked& value) {
+  for (const Resource& resource : resources()) {
+    if (resource.name == name) return;
+  }
+  value.fail("the name of a resource", name);
+}
+
+void check_used(const Checked& used) {
+  used.each_of_object([](const std::string& name, const Checked& ps) {
+    check_resource(name, ps);
+    check_count(ps);
+  });
+}
+
 void check_part(const Checked& part) {
   const Checked memory = part.object()["memory"];
   const auto check_above_0 = [](const Checked& value) { value.number().is(value.value() > 0, "a number above 0"); };
@@ -207,13 +221,7 @@ void check_part(const Checked& part) {
   part.may_have("clock_cap", check_above_0);
   part["power_cap"].flag();
   for (const char* key : {"first", "count"}) part.may_have(key, check_count);
-}
-
-void check_resource(const std::string& name, const Checked& value) {
-  for (const Resource& resource : resources()) {
-    if (resource.name == name) return;
-  }
-  value.fail("the name of a resource", name);
+  part.may_have("used_ps", check_used);
 }
 
 }  // namespace
@@ -269,12 +277,7 @@ void check_why(const ordered_json& object, const std::string& file) {
       });
     });
   });
-  why.may_have("used_ps", [](const Checked& used) {
-    used.each_of_object([](const std::string& name, const Checked& ps) {
-      check_resource(name, ps);
-      check_count(ps);
-    });
-  });
+  why.may_have("used_ps", check_used);
   why.may_have("waits", [](const Checked& waits) {
     waits.each_of_list([](const Checked& wait) {
       wait.object()["place"].text();

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "platforms/config/other_values.h"
+#include "platforms/machine/machine.h"
 
 namespace weft::platforms {
 
@@ -230,12 +231,14 @@ const nlohmann::ordered_json& member_of(const nlohmann::ordered_json& why, std::
   return found == why.end() ? kNone : *found;
 }
 
-nlohmann::ordered_json ignored_by_kernels(
-    const accelerator::ComputeConfig& compute,
-    const std::function<std::uint64_t(const accelerator::ComputeConfig&)>& kernels_on) {
+namespace {
+
+using KernelsOn = std::function<std::uint64_t(const accelerator::ComputeConfig&)>;
+
+/// Adds those of one part, "others.0.".
+void add_ignored(nlohmann::ordered_json& fields, const std::string& part, const accelerator::ComputeConfig& compute,
+                 const KernelsOn& kernels_on) {
   constexpr std::string_view kArray = "accelerator.compute.";
-  nlohmann::ordered_json fields = nlohmann::ordered_json::array();
-  if (!kernels_on) return fields;
   std::vector<Resource::Setting> settings = resource_called("compute").settings;
   std::erase_if(settings, [&](const Resource::Setting& each) { return !each.field.starts_with(kArray); });
   const std::uint64_t usual = kernels_on(compute);
@@ -254,13 +257,24 @@ nlohmann::ordered_json ignored_by_kernels(
   // takes as long as a part of the run.
   const std::function<void(std::span<const Resource::Setting>)> look = [&](std::span<const Resource::Setting> some) {
     if (has_none(some)) {
-      for (const Resource::Setting& each : some) fields.push_back(each.field);
+      for (const Resource::Setting& each : some) fields.push_back(part + std::string(each.field));
     } else if (some.size() > 1) {
       look(some.first(some.size() / 2));
       look(some.subspan(some.size() / 2));
     }
   };
   look(settings);
+}
+
+}  // namespace
+
+nlohmann::ordered_json ignored_by_kernels(const MachineConfig& machine, const KernelsOn& kernels_on) {
+  nlohmann::ordered_json fields = nlohmann::ordered_json::array();
+  if (!kernels_on) return fields;
+  add_ignored(fields, "", machine.accelerator.array.compute, kernels_on);
+  for (std::size_t i = 0; i < machine.others.size(); ++i) {
+    add_ignored(fields, "others." + std::to_string(i) + ".", machine.others[i].accelerator.array.compute, kernels_on);
+  }
   return fields;
 }
 
