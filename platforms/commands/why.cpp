@@ -279,11 +279,12 @@ int explain(const WhyOptions& options) {
     throw UsageError("OUT: " + options.results + " has no why.json, which weft run --why writes");
   }
   const ordered_json& values = run.values();
-  if (const std::string early = run.ended_early(); !early.empty()) {
+  for (const std::string& remark : {run.ended_early(), run.other_schema(), run.missing_of_why()}) {
+    if (remark.empty()) continue;
     if (options.json) {
-      print_warnings({early});
+      print_warnings({remark});
     } else {
-      print(wrapped(early, 0) + "\n\n");
+      print(wrapped(remark, 0) + "\n\n");
     }
   }
   if (!options.what_if.empty()) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/results/why/check_why.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <exception>
@@ -298,6 +299,26 @@ void check_config(const ordered_json& object, const std::string& file) {
       field.may_have("source", check_text);
     });
   });
+}
+
+std::vector<std::string> missing_in_why(const ordered_json& why) {
+  std::vector<std::string> missing;
+  for (const char* const key : {"left_out_us", "links", "computed", "hosts", "used_ps", "copy_engines", "stages",
+                                "parts", "waits", "collectives", "overlapping", "kernels_ignore"}) {
+    if (!why.contains(key)) missing.emplace_back(key);
+  }
+  const auto lacks = [](const ordered_json& list, const char* key, const auto& is_its) {
+    return std::any_of(list.begin(), list.end(),
+                       [&](const ordered_json& each) { return is_its(each) && !each.contains(key); });
+  };
+  const auto any = [](const ordered_json&) { return true; };
+  for (const char* const key : {"path", "fills", "payload"}) {
+    if (lacks(member_of(why, "links"), key, any)) missing.push_back("links' " + std::string(key));
+  }
+  if (lacks(why["pieces"], "network", any)) missing.emplace_back("pieces' network");
+  if (lacks(why["pieces"], "memory_share", [](const ordered_json& piece) { return piece["of"] == "kernel"; }))
+    missing.emplace_back("pieces' memory_share");
+  return missing;
 }
 
 }  // namespace weft::platforms
