@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -45,6 +46,13 @@ WhatIf::WhatIf(const ordered_json& why)
   set_used_at(why);
   const ChainReader reader(why);
   reader.add(path_, why["pieces"], 1);
+  if (are_several_jobs_) {
+    ordered_json of_last = ordered_json::array();
+    std::copy_if(why["pieces"].begin(), why["pieces"].end(), std::back_inserter(of_last),
+                 [&](const ordered_json& piece) { return piece.value("job", "") == why["jobs"]["ends_with"]; });
+    reader.add(of_last_job_, of_last, 1);
+    set_latency_apart(of_last_job_);
+  }
   for (const ordered_json& collective : member_of(why, "collectives")) {
     const double share = 1 / collective["members"].get<double>();
     reader.add(groups_[collective["group"]], collective["transfer"], share);
@@ -308,8 +316,12 @@ Foretold WhatIf::foretell(const std::vector<ResourceChange>& asked) const {
   const bool is_far = std::abs(static_cast<double>(result.ps()) - before) > kNear * before;
   // Copies go to engines by their channels, and engines have cores that kernels lose.
   const bool is_of_engines = any([](const ResourceChange& it) { return it.field == kCopyEngines && it.factor != 1; });
-  result.is_loose = ((is_partial || is_part) && is_far) || is_of_engines || has_luck ||
+  result.is_loose = ((is_partial || is_part || are_several_jobs_) && is_far) || is_of_engines || has_luck ||
                     (costs ? is_loose_cost(result, changes, factors) : is_loose_gain(result, changes, factors));
+  if (!costs && are_several_jobs_) {
+    const double alone = std::max(scaled(of_last_job_, factors, Reach::kLeast) - timers, busy);
+    result.least_ps = std::min<std::int64_t>(result.least_ps, std::llround(alone));
+  }
   return with_left_out(result);
 }
 

@@ -52,6 +52,10 @@ struct Foretold {
 /// of it is used for elsewhere (`used_ps`). It is not known where `used_ps` does not have what gets slower, or where
 /// timers run for packets, since others may be lost.
 ///
+/// Where several jobs share a machine, a path leads from one to another where they have met. With a gain they meet at
+/// other times or not at all, so that the least has what is for the job that ends last alone; and another job may then
+/// be the last one.
+///
 /// An estimate is loose if it is not near the least, or for losses the most; if it gains by more than twice of a
 /// resource, or more than a quarter, since the path does not say what hides behind it; if it loses by less than half of
 /// something whose use is not known; and where timers run.
@@ -149,7 +153,8 @@ class WhatIf {
   std::map<std::string, double> used_by_edge_ps_;      ///< of each edge, by all of its links together
   std::map<std::string, double, std::less<>> set_ps_;  ///< of pieces that a field sets whose resource has others
   Chain path_;
-  std::map<std::string, Chain> groups_;         ///< what a member spends in the collectives of each, once all have come
+  Chain of_last_job_;                    ///< of several jobs, pieces of the path that are for the one that it leads to
+  std::map<std::string, Chain> groups_;  ///< what a member spends in the collectives of each, once all have come
   std::map<std::string, double> in_groups_ps_;  ///< with the time until all have come
   double late_ps_ = 0;                          ///< and before, of all groups
 };

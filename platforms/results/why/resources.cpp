@@ -11,6 +11,7 @@
 
 #include "platforms/config/other_values.h"
 #include "platforms/machine/machine.h"
+#include "sw/firmware/program_fields.h"
 
 namespace weft::platforms {
 
@@ -195,6 +196,24 @@ const Resource& resource_called(std::string_view name) {
   return *found->second;
 }
 
+namespace {
+
+/// The resource whose fields alone say how long threads let time pass; null: there is none.
+const Resource* resource_of_program(std::string_view about) {
+  const Resource* resource = nullptr;
+  for (const std::string& field : firmware::ProgramFields::of(about)) {
+    const auto sets = [&field](const Resource::Setting& it) { return it.field == field; };
+    const auto found = std::find_if(resources().begin(), resources().end(), [&sets](const Resource& it) {
+      return std::any_of(it.settings.begin(), it.settings.end(), sets);
+    });
+    if (found == resources().end() || (resource != nullptr && resource != &*found)) return nullptr;
+    resource = &*found;
+  }
+  return resource;
+}
+
+}  // namespace
+
 const Resource& resource_of(std::string_view kind, std::string_view network) {
   static const std::unordered_map<std::string_view, std::vector<const Resource*>> kByKind = [] {
     std::unordered_map<std::string_view, std::vector<const Resource*>> all;
@@ -217,7 +236,10 @@ const Resource& resource_of(std::string_view kind, std::string_view network) {
 }
 
 const Resource& resource_of(const nlohmann::ordered_json& piece) {
-  return resource_of(word_of(piece, "kind"), word_of(piece, "network"));
+  const Resource& resource = resource_of(word_of(piece, "kind"), word_of(piece, "network"));
+  if (word_of(piece, "kind") != "software") return resource;
+  const Resource* const set = resource_of_program(word_of(piece, "about"));
+  return set == nullptr ? resource : *set;
 }
 
 std::string_view word_of(const nlohmann::ordered_json& piece, const char* key) {

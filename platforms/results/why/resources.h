@@ -53,6 +53,8 @@ inline constexpr std::string_view kCopyEngines = "accelerator.copy_engines";
 [[nodiscard]] const Resource& resource_called(std::string_view name);
 /// Of a kind of why.json and the network of its place. Each has one: that of the network, else of either, else of any.
 [[nodiscard]] const Resource& resource_of(std::string_view kind, std::string_view network);
+/// The same of a piece. Time that programs set is of the resource whose fields alone set it (firmware::ProgramFields):
+/// launches are the host's, whatever launches.
 [[nodiscard]] const Resource& resource_of(const nlohmann::ordered_json& piece);
 
 /// A text of a piece; empty if it has none. Not a copy.

@@ -114,6 +114,16 @@ TEST_F(WhatIfCli, EstimatesTheWholeRunOfSteady) {
   EXPECT_EQ(weft("why out --what-if hbm=x2").out.find("--steady"), std::string::npos);
 }
 
+/// Launches that a program waits for are the host's.
+TEST_F(WhatIfCli, ForetellsAFasterHostOfSecondOrderTraining) {
+  run("../small.json --set workload.kind=kfac --set workload.network=nano-conv --set workload.launch=20us");
+  const json rows = told(" --what-if host=x2 --what-if host=x0.5 --what-if workload.launch=x2");
+  ASSERT_EQ(rows.size(), 3U);
+  for (const json& row : rows) expect_near(row, 0.05);
+  EXPECT_LT(rows[0]["simulated_ps"].get<double>(), 0.9 * rows[0]["before_ps"].get<double>());
+  EXPECT_NE(weft("why out").out.find("  workload.launch 20us"), std::string::npos);
+}
+
 /// What fields cannot have is not what a simulation is compared with.
 TEST_F(WhatIfCli, ComparesWithTheEstimateOfWhatIsSimulated) {
   run("../small.json --set workload.model=nano --set nic.pcie.generation=5 --set nic.pcie.lanes=1");

@@ -10,6 +10,8 @@
 #include "platforms/results/what_if/own_fields.h"
 #include "platforms/results/what_if/resource_change.h"
 #include "platforms/results/what_if/what_if.h"
+#include "platforms/results/why/set_by.h"
+#include "sw/firmware/program_fields.h"
 #include "tests/support/why_path.h"
 
 namespace weft::platforms {
@@ -148,6 +150,22 @@ TEST(WhatIfPlaces, AnEndHasItsOwnLink) {
   EXPECT_EQ(WhatIf(why).foretell(read_changes("link=x2", set)).path_ps, 800'000'000);
   why["links"]["nic3 out"]["payload"] = 50e9;
   EXPECT_EQ(WhatIf(why).foretell(read_changes("fabric.edges.3.link.rate=x2", set)).path_ps, 1'000'000'000);
+}
+
+/// Launches are the host's, whatever launches. Times that other fields set as well are not.
+TEST(WhatIfPrograms, WhatOneResourceSetsIsOfIt) {
+  static const firmware::ProgramFields kLaunches({"thread of launches"}, {"workload.launch"});
+  static const firmware::ProgramFields kOthers({"thread of launches and more"}, {"workload.launch", "workload.other"});
+  ordered_json why = path();
+  why["collectives"] = ordered_json::array();
+  why["pieces"][2] = piece("job: thread of launches", "software", "firmware0", "", 200'000'000);
+  why["pieces"].push_back(piece("thread of launches and more", "software", "firmware0", "", 100'000'000));
+  ordered_json set = values();
+  set["workload.launch"]["value"] = "5us";
+  const auto told = [&](const char* text) { return WhatIf(why).foretell(read_changes(text, set)); };
+  EXPECT_EQ(told("host=x2").ps(), 900'000'000);
+  EXPECT_EQ(told("workload.launch=x1.5").ps(), 1'100'000'000);
+  EXPECT_EQ(settings_text(why, set, resource_called("host")), "workload.launch 5us");
 }
 
 TEST(WhatIfPlaces, IsASettingOfThePlatform) {
