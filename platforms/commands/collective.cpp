@@ -212,7 +212,7 @@ int run_machine(const CollectiveOptions& options, Platform& platform, const Coll
   if (options.platform.why && !results.empty()) {
     why = why_summary(machine, rows.why(),
                       {{"weft", version_json()}, {"command", command_of(options, request)}, {"left_out_us", 0}});
-    why["kernels_ignore"] = ignored_by_kernels(machine.config().accelerator.array.compute, rows.kernels_on());
+    why["kernels_ignore"] = ignored_by_kernels(machine.config(), rows.kernels_on());
     if (!folder.empty()) write_file(folder / "why.json", why.dump(1) + "\n");
     why_told = "\n" + why_text(why, configured["values"]);
   }

@@ -206,7 +206,7 @@ int run_machine(const RunOptions& options, Platform& platform) {
   if (options.platform.why) {
     ordered_json why =
         why_summary(machine, run.why(), {{"weft", version_json()}, {"left_out_us", to_us(run.left_out())}});
-    why["kernels_ignore"] = ignored_by_kernels(machine.config().accelerator.array.compute, job.kernels_on());
+    why["kernels_ignore"] = ignored_by_kernels(machine.config(), job.kernels_on());
     write_file(folder / "why.json", why.dump(1) + "\n");
     if (const PathHeat path = path_heat(machine, why);
         path.most > Time() && machine.network().switch_count() <= kMostSwitches) {

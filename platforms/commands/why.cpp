@@ -15,9 +15,12 @@
 #include "platforms/cli/output.h"
 #include "platforms/cli/process.h"
 #include "platforms/commands/command.h"
+#include "platforms/config/text.h"
 #include "platforms/results/format.h"
 #include "platforms/results/run_results.h"
 #include "platforms/results/what_if/advice.h"
+#include "platforms/results/what_if/own_fields.h"
+#include "platforms/results/what_if/simulated_change.h"
 #include "platforms/results/what_if/what_if.h"
 #include "platforms/results/why/why_text.h"
 #include "traces/files/temporary.h"
@@ -74,14 +77,26 @@ std::string not_simulated(const std::vector<ResourceChange>& changes, const Fiel
     if (!settings_of(change, values).empty()) continue;
     std::string fields;
     for (const Resource::Setting& setting : change.resource->settings) {
-      const std::string field(setting.field);
+      std::string field(setting.field);
       if (!change.field.empty() && change.field != field) continue;
+      if (!change.own.empty()) field = name_of(OwnField{field, change.own});
       const std::string now = values.text(field);
       fields += (fields.empty() ? "" : ", ") + field + (now.empty() ? " is not in this machine" : " is " + now);
     }
     return "no setting makes " + to_text(change) + ": " + fields;
   }
   return "";
+}
+
+bool is_less_than_asked(const std::vector<ChangedSetting>& settings) {
+  return std::any_of(settings.begin(), settings.end(), [](const ChangedSetting& it) { return !it.asked.empty(); });
+}
+
+/// "nic=x2.6,link=x2"
+std::string to_text(const std::vector<ResourceChange>& changes) {
+  std::vector<std::string> texts;
+  for (const ResourceChange& change : changes) texts.push_back(to_text(change));
+  return join(texts, ",");
 }
 
 constexpr const char* kFailedRun = "the run with this change failed: ";
@@ -96,8 +111,8 @@ std::string not_simulated_text(const std::string& why) {
   return "Not simulated: the run with this change failed:" + said + "\n";
 }
 
-/// Simulates again what `why` is of, with settings; its critical path's length.
-std::int64_t simulate(const std::string& config, const ordered_json& of, const std::vector<ChangedSetting>& settings) {
+/// Simulates again what `why` is of, with settings; why.json of that.
+ordered_json simulate(const std::string& config, const ordered_json& of, const std::vector<ChangedSetting>& settings) {
   const traces::Temporary folder = traces::Temporary::make_folder(fs::temp_directory_path());
   auto arguments = of.value("command", std::vector<std::string>{"run"});
   arguments.insert(arguments.begin() + 1, config);
@@ -113,8 +128,7 @@ std::int64_t simulate(const std::string& config, const ordered_json& of, const s
     while (text.ends_with('\n') || text.ends_with('.')) text.pop_back();
     throw std::runtime_error(kFailedRun + text);
   }
-  const ordered_json why = read_run(folder.path() / "run").why;
-  return why["until_ps"].get<std::int64_t>() - why["from_ps"].get<std::int64_t>();
+  return read_run(folder.path() / "run").why;
 }
 
 /// Makes a change of what no kernel of the run follows one that changes nothing, and says which those are:
@@ -147,6 +161,7 @@ ordered_json what_if(const WhyOptions& options, const RunResults& run) {
     ordered_json row = {{"what_if", text},           {"before_ps", told.before_ps}, {"estimate_ps", told.ps()},
                         {"least_ps", told.least_ps}, {"most_ps", nullptr},          {"path_ps", told.path_ps},
                         {"other_ps", told.other_ps}, {"other", told.other},         {"loose", is_loose}};
+    if (const std::int64_t left_out = path.left_out_ps(); left_out > 0) row["left_out_ps"] = left_out;
     if (told.most_ps) row["most_ps"] = *told.most_ps;
     if (!ignored.empty()) row["kernels_ignore"] = ignored;
     const std::string none_makes = options.verify ? not_simulated(changes, values) : "";
@@ -154,7 +169,13 @@ ordered_json what_if(const WhyOptions& options, const RunResults& run) {
     if (options.verify && none_makes.empty()) {
       const std::vector<ChangedSetting> settings = settings_of(changes, values);
       try {
-        row["simulated_ps"] = simulate((fs::path(options.results) / "config.json").string(), run.why, settings);
+        const ordered_json after = simulate((fs::path(options.results) / "config.json").string(), run.why, settings);
+        row["simulated_ps"] = WhatIf(after).before_ps();
+        if (is_less_than_asked(settings)) {
+          const auto made = simulated_changes(with_effect, values, run.why, after);
+          row["simulated_change"] = to_text(made);
+          row["estimate_of_simulated_ps"] = path.foretell(made).ps();
+        }
         ordered_json& with = row["simulated_with"] = ordered_json::array();
         for (const ChangedSetting& setting : settings) {
           with.push_back({{"field", setting.field}, {"value", setting.value}});
@@ -178,7 +199,11 @@ std::string less_than_asked(const ordered_json& row) {
                           setting["value"].get<std::string>(), setting["asked"].get<std::string>());
   }
   if (fields.empty()) return "";
-  return wrapped(fmt::format("{} was simulated with {}.", row["what_if"].get<std::string>(), fields), 0) + "\n";
+  return wrapped(fmt::format("{} was simulated with {}, which is {}: the estimate of that is {}.",
+                             row["what_if"].get<std::string>(), fields, row["simulated_change"].get<std::string>(),
+                             short_time(Time(row["estimate_of_simulated_ps"].get<std::int64_t>()))),
+                 0) +
+         "\n";
 }
 
 /// "334.9 ms to 386.2 ms", "334.9 ms or more".
@@ -187,6 +212,20 @@ std::string bounds(const ordered_json& row) {
   if (row["most_ps"].is_null()) return least + " or more";
   const std::string most = short_time(Time(row["most_ps"].get<std::int64_t>()));
   return least == most ? least : least + " to " + most;
+}
+
+/// How what was not simulated is part of the estimates; empty: there is none.
+std::string left_out_text(const ordered_json& row) {
+  const auto left_out = row.value("left_out_ps", std::int64_t{0});
+  if (left_out == 0) return "";
+  const auto before = row["before_ps"].get<std::int64_t>();
+  return wrapped(
+             fmt::format("All times are of the whole run of {}. --steady left out {} of it, {:.0f} %, which is taken "
+                         "to change by the same share as what was simulated.",
+                         short_time(Time(before)), short_time(Time(left_out)),
+                         100 * static_cast<double>(left_out) / static_cast<double>(before)),
+             0) +
+         "\n";
 }
 
 std::string to_text(const ordered_json& rows) {
@@ -206,9 +245,10 @@ std::string to_text(const ordered_json& rows) {
     const auto simulated = row["simulated_ps"].get<std::int64_t>();
     lines.back().insert(lines.back().end(),
                         {short_time(Time(simulated)), fmt::format("{:+.1f} %", percent(simulated, before)),
-                         fmt::format("{:+.1f} %", percent(ps, simulated))});
+                         fmt::format("{:+.1f} %", percent(row.value("estimate_of_simulated_ps", ps), simulated))});
   }
   std::string text = in_columns(lines);
+  if (!rows.empty()) text += left_out_text(rows.front());
   for (const ordered_json& row : rows) {
     text += less_than_asked(row);
     if (row.contains("kernels_ignore")) {
@@ -239,11 +279,12 @@ int explain(const WhyOptions& options) {
     throw UsageError("OUT: " + options.results + " has no why.json, which weft run --why writes");
   }
   const ordered_json& values = run.values();
-  if (const std::string early = run.ended_early(); !early.empty()) {
+  for (const std::string& remark : {run.ended_early(), run.other_schema(), run.missing_of_why()}) {
+    if (remark.empty()) continue;
     if (options.json) {
-      print_warnings({early});
+      print_warnings({remark});
     } else {
-      print(wrapped(early, 0) + "\n\n");
+      print(wrapped(remark, 0) + "\n\n");
     }
   }
   if (!options.what_if.empty()) {

@@ -162,6 +162,7 @@ ordered_json warnings_on(const RunResults& base, const RunResults& other) {
   }
   for (const RunResults* run : {&base, &other}) {
     if (const std::string text = run->ended_early(); !text.empty()) warnings.push_back(text);
+    if (const std::string text = run->other_schema(); !text.empty()) warnings.push_back(text);
   }
   return warnings;
 }

@@ -29,11 +29,39 @@ bool is_of_kernels(const Resource& resource) {
   return is("compute") || is("hbm") || is("cap") || is("cores") || is("launch");
 }
 
+bool is_of_accelerator(const Resource& resource) {
+  if (&resource == &resource_called("cores")) return true;
+  return !resource.settings.empty() && resource.settings.front().field.starts_with("accelerator.");
+}
+
+bool passes_bytes(const Resource& resource) {
+  return resource.is == Resource::Is::kStage;
+}
+
+const Resource* partner_of(const Resource& resource) {
+  for (const char* network : {"fabric", "scale_up"}) {
+    if (&resource == &interface_of(network)) return &resource_within(network, "link");
+    if (&resource == &resource_within(network, "link")) return &interface_of(network);
+  }
+  return nullptr;
+}
+
+bool is_served_in_turn(const Resource& resource) {
+  const auto is = [&resource](const char* name) { return &resource == &resource_called(name); };
+  return is("compute") || is("hbm") || is("copy") || is("link") || is("scale-up-link") || is("remote-memory") ||
+         is("nic-group") || is("port-group");
+}
+
+const Resource& in_use(const Resource& resource) {
+  return &resource == &resource_called("uplink") ? resource_called("link") : resource;
+}
+
 Factors::Factors(const std::vector<ResourceChange>& changes, const MemoryRates* rates) {
   for (const ResourceChange& change : changes) {
     Most& its = of_[change.resource];
     its.better = std::max(its.better, change.factor);
     its.worse = std::min(its.worse, change.factor);
+    are_of_kernels_ = are_of_kernels_ || is_of_kernels(*change.resource);
     if (change.resource != &resource_called("cap")) continue;
     if (change.field != "accelerator.compute.clock_cap") power_cap_ = change.factor;
     if (change.field != "accelerator.compute.power.cap") clock_cap_ = change.factor;
@@ -83,11 +111,31 @@ KernelFactors Factors::of_kernels() const {
 }
 
 double Factors::most_gained(std::string_view network) const {
-  double most = 1;
+  double most = gained_elsewhere(network);
   for (const auto& [resource, its] : of_) {
     if (resource->network == network) most = std::max(most, its.better);
   }
   return most;
+}
+
+double Factors::gained_elsewhere(std::string_view network) const {
+  const auto found = gained_elsewhere_.find(network);
+  return found == gained_elsewhere_.end() ? 1 : found->second;
+}
+
+void Factors::take_better(const Factors& other) {
+  for (auto& [resource, its] : of_) {
+    if (!other.of_.contains(resource)) its = {its.better, 1};
+  }
+  for (const auto& [resource, its] : other.of_) {
+    const auto [known, is_new] = of_.try_emplace(resource, Most{its.better, 1});
+    if (!is_new) known->second = {std::max(known->second.better, its.better), std::max(known->second.worse, its.worse)};
+  }
+  power_cap_ = std::max(power_cap_, other.power_cap_);
+  clock_cap_ = std::max(clock_cap_, other.clock_cap_);
+  memory_at_interfaces_ = std::max(memory_at_interfaces_, other.memory_at_interfaces_);
+  slowest_memory_ = std::max(slowest_memory_, other.slowest_memory_);
+  are_of_kernels_ = are_of_kernels_ || other.are_of_kernels_;
 }
 
 std::vector<const Resource*> Factors::costs() const {

@@ -40,8 +40,15 @@ class Factors {
   /// The most that something which packets meet on their way through a network is faster: whoever waits for room may
   /// gain as much.
   [[nodiscard]] double most_gained(std::string_view network) const;
+  /// Packets meet something at other places of a network that is so much faster.
+  void let_gain(std::string_view network, double most) { gained_elsewhere_[network] = most; }
+  [[nodiscard]] double gained_elsewhere(std::string_view network) const;
   /// What is slower.
   [[nodiscard]] std::vector<const Resource*> costs() const;
+  /// Whether changes are of what kernels follow.
+  [[nodiscard]] bool are_of_kernels() const { return are_of_kernels_; }
+  /// Of each resource what is faster in one of both.
+  void take_better(const Factors& other);
 
  private:
   struct Most {
@@ -55,9 +62,23 @@ class Factors {
   double clock_cap_ = 1;
   double memory_at_interfaces_ = 1;
   double slowest_memory_ = 1;
+  bool are_of_kernels_ = false;
+  std::map<std::string_view, double> gained_elsewhere_;
 };
 
 /// Whether kernels follow it, and not what is between them.
 [[nodiscard]] bool is_of_kernels(const Resource& resource);
+/// Whether accelerators of another kind have another one.
+[[nodiscard]] bool is_of_accelerator(const Resource& resource);
+
+/// Whether it passes the same bytes at the same time as others do.
+[[nodiscard]] bool passes_bytes(const Resource& resource);
+/// Of an interface its link, of a link the interface: the same bytes pass both. Else nothing.
+[[nodiscard]] const Resource* partner_of(const Resource& resource);
+/// Whether one of them has one after the other, so that no run is shorter than that takes. Threads of a core may wait
+/// for others while they run, launches of several streams are at the same time, and what interfaces need is reckoned.
+[[nodiscard]] bool is_served_in_turn(const Resource& resource);
+/// What is in use where it is: more uplinks are links.
+[[nodiscard]] const Resource& in_use(const Resource& resource);
 
 }  // namespace weft::platforms

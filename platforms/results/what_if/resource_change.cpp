@@ -15,6 +15,7 @@
 
 #include "hw/nic/host_link.h"
 #include "platforms/config/find_field.h"
+#include "platforms/results/what_if/own_fields.h"
 #include "traces/nearest_names.h"
 
 namespace weft::platforms {
@@ -51,8 +52,17 @@ std::string names() {
 }
 
 /// What is said of a name that is neither a resource nor a field of one: names like it, or else all resources.
-std::string unknown_name(const std::string& name) {
+std::string unknown_name(const std::string& name, const FieldValues& values) {
   traces::NearestNames near(name);
+  const auto is_setting = [](const std::string& field) {
+    return std::any_of(resources().begin(), resources().end(), [&field](const Resource& resource) {
+      return std::any_of(resource.settings.begin(), resource.settings.end(),
+                         [&field](const Resource::Setting& it) { return it.field == field; });
+    });
+  };
+  for (const auto& [each, value] : values) {
+    if (const auto own = own_field(each); own && is_setting(own->usually)) near.look_at(each);
+  }
   for (const Resource& resource : resources()) {
     if (resource.settings.empty()) continue;
     near.look_at(resource.name);
@@ -80,24 +90,9 @@ std::string allowed(const std::string& field, const std::string& value) {
   return std::to_string(*std::prev(wider));
 }
 
-/// Fields that stand in place of `field` elsewhere: of edges and dimensions with a link of their own
-/// ("fabric.link.rate"), of accelerators of another kind ("accelerator.hbm.rate").
-std::vector<std::string> own_fields(const std::string& field, const FieldValues& values) {
-  std::vector<std::string> own;
-  const std::size_t link = field.rfind(".link.");
-  const bool is_link = link != std::string::npos;
-  const std::string network = is_link ? field.substr(0, link) : "";
-  for (const auto& [name, value] : values) {
-    const bool is_own_link = is_link && name.ends_with(field.substr(link)) &&
-                             (name.starts_with(network + ".edges.") || name.starts_with(network + ".dimensions.")) &&
-                             values.source(name) != "default" && !values.source(name).empty();
-    if (is_own_link || (name.starts_with("others.") && name.ends_with("." + field))) own.emplace_back(name);
-  }
-  return own;
-}
-
 std::string name_of(const ResourceChange& change) {
-  return change.field.empty() ? std::string(change.resource->name) : change.field;
+  if (change.field.empty()) return std::string(change.resource->name);
+  return change.own.empty() ? change.field : name_of(OwnField{change.field, change.own});
 }
 
 /// What a field is; nothing if it is 0 or has no effect.
@@ -109,10 +104,11 @@ std::optional<Number> number_set(const std::string& field, const FieldValues& va
 }
 
 /// Whether a resource has other fields that are more than nothing.
-bool has_others(const Resource& resource, const std::string& name, const FieldValues& values) {
+bool has_others(const Resource& resource, const OwnField& field, const FieldValues& values) {
   return std::any_of(resource.settings.begin(), resource.settings.end(), [&](const Resource::Setting& it) {
-    const std::string field(it.field);
-    return field != name && values.is_something(field);
+    const std::string other(it.field);
+    if (other == field.usually) return false;
+    return values.is_something(field.own.empty() ? other : name_of(OwnField{other, field.own}));
   });
 }
 
@@ -152,8 +148,10 @@ ResourceChange read_change(const std::string& text, const FieldValues& values) {
   const std::size_t equals = text.find('=');
   const std::string name = without_spaces_around(text.substr(0, equals));
   const std::string value = equals == std::string::npos ? "" : without_spaces_around(text.substr(equals + 1));
+  const OwnField field = own_field(name).value_or(OwnField{name, ""});
+  const bool is_there = field.own.empty() || values.empty() || values.contains(name);
   for (const Resource& resource : resources()) {
-    if (resource.settings.empty()) continue;
+    if (resource.settings.empty() || !is_there) continue;
     if (name == resource.name) {
       const auto speed = speed_in(value, resource.settings.front().is_rate);
       if (!speed) {
@@ -163,28 +161,28 @@ ResourceChange read_change(const std::string& text, const FieldValues& values) {
       return {&resource, "", *speed};
     }
     const auto setting = std::find_if(resource.settings.begin(), resource.settings.end(),
-                                      [&name](const Resource::Setting& it) { return it.field == name; });
+                                      [&field](const Resource::Setting& it) { return it.field == field.usually; });
     if (setting == resource.settings.end()) continue;
     if (values.is_idle(name)) {
       throw std::invalid_argument(fmt::format("expected a field that has an effect on this machine, got {}", name));
     }
     const std::string present = values.text(name);
     auto speed = speed_of_field(value, setting->is_rate);
-    if (!speed && !present.empty()) speed = speed_at(name, present, value, setting->is_rate);
+    if (!speed && !present.empty()) speed = speed_at(field.usually, present, value, setting->is_rate);
     if (speed) {
-      return {&resource,
-              name,
-              *speed,
-              !setting->is_rate,
-              !own_fields(name, values).empty(),
-              setting->kind.empty() && has_others(resource, name, values)};
+      ResourceChange change{&resource, field.usually, *speed, !setting->is_rate};
+      change.is_one_of_several = setting->kind.empty() && has_others(resource, field, values);
+      change.own = field.own;
+      if (!field.own.empty()) return change;
+      for (OwnField& own : own_fields(name, values)) change.without.push_back(std::move(own.own));
+      return change;
     }
     const std::string example = present.empty() ? "" : " or a value like " + present;
     throw std::invalid_argument(
         fmt::format("{}: expected {}{} {}{}, got \"{}\"", name, setting->is_rate ? times_expected(value) : "xN",
                     example.empty() ? " or" : ",", setting->is_rate ? "inf" : "0", example, value));
   }
-  throw std::invalid_argument(unknown_name(name));
+  throw std::invalid_argument(unknown_name(name, values));
 }
 
 std::vector<ResourceChange> read_changes(const std::string& text, const FieldValues& values) {
@@ -194,7 +192,7 @@ std::vector<ResourceChange> read_changes(const std::string& text, const FieldVal
     const ResourceChange next = read_change(text.substr(from, comma - from), values);
     for (const ResourceChange& other : changes) {
       if (next.resource != other.resource) continue;
-      if (next.field == other.field)
+      if (next.field == other.field && next.own == other.own)
         throw std::invalid_argument("expected each name once, got " + name_of(next) + " twice");
       if (next.field.empty() || other.field.empty()) {
         throw std::invalid_argument(
@@ -219,30 +217,31 @@ bool has_settings(const Resource& resource, const FieldValues& values) {
     if (setting.is_apart) return false;
     const std::string field(setting.field);
     if (is_set(field)) return true;
-    const std::vector<std::string> own = own_fields(field, values);
-    return std::any_of(own.begin(), own.end(), is_set);
+    const std::vector<OwnField> own = own_fields(field, values);
+    return std::any_of(own.begin(), own.end(), [&is_set](const OwnField& it) { return is_set(name_of(it)); });
   });
 }
 
 std::vector<ChangedSetting> settings_of(const ResourceChange& change, const FieldValues& values) {
   std::vector<ChangedSetting> settings;
-  const auto add = [&](const std::string& field, bool is_rate) {
-    const auto number = number_set(field, values);
+  const auto add = [&](const OwnField& field, bool is_rate) {
+    const std::string name = field.own.empty() ? field.usually : name_of(field);
+    const auto number = number_set(name, values);
     if (!number) return;
     const bool endless = std::isinf(change.factor) && is_rate;
     double factor = endless ? kVeryMuch : change.factor;
     if (!is_rate) factor = 1 / factor;
     const std::string scaled = fmt::format("{:.10g}{}", number->value * factor, number->unit);
-    std::string value = allowed(field, scaled);
+    std::string value = allowed(field.usually, scaled);
     std::string asked = endless ? "inf" : value != scaled ? scaled : "";
-    settings.push_back({field, std::move(value), std::move(asked)});
+    settings.push_back({name, std::move(value), std::move(asked)});
   };
   for (const Resource::Setting& setting : change.resource->settings) {
     const std::string field(setting.field);
     if (change.field.empty() ? setting.is_apart : change.field != field) continue;
-    add(field, setting.is_rate);
+    add({field, change.own}, setting.is_rate);
     if (!change.field.empty()) continue;
-    for (const std::string& own : own_fields(field, values)) add(own, setting.is_rate);
+    for (const OwnField& own : own_fields(field, values)) add(own, setting.is_rate);
   }
   return settings;
 }

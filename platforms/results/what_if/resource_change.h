@@ -13,16 +13,18 @@ namespace weft::platforms {
 /// "hbm=x2": so many times as fast. Infinity: it takes no time.
 struct ResourceChange {
   const Resource* resource = nullptr;
-  std::string field;  ///< empty: all of the resource
+  std::string field;  ///< as it is called for all that have none of their own; empty: all of the resource
   double factor = 1;
-  bool is_time = false;            ///< the field is one, so that its value is divided by the factor
-  bool is_partial = false;         ///< the field is of links that have no value of their own, and some have one
-  bool is_one_of_several = false;  ///< the machine has other fields of the resource, too
+  bool is_time = false;                ///< the field is one, so that its value is divided by the factor
+  bool is_one_of_several = false;      ///< the machine has other fields of the resource, too
+  std::string own{};                   ///< of these links or accelerators alone, as OwnField has it; empty: of all
+  std::vector<std::string> without{};  ///< but for these, which have a value of their own
 };
 
-/// Reads NAME=xN, NAME=inf and NAME=0 (of what is a time), where NAME is a resource or one of its fields, and
-/// FIELD=VALUE, where `values` (of config.json) has what it is. xN of a resource is so many times as fast. xN of a
-/// field multiplies its value: a time gets so many times as long. Throws std::invalid_argument with what was expected.
+/// Reads NAME=xN, NAME=inf and NAME=0 (of what is a time), where NAME is a resource, one of its fields, or such a field
+/// of one dimension, one edge or one entry of `others` (OwnField), and FIELD=VALUE, where `values` (of config.json) has
+/// what it is. xN of a resource is so many times as fast. xN of a field multiplies its value: a time gets so many times
+/// as long. Throws std::invalid_argument with what was expected.
 [[nodiscard]] ResourceChange read_change(const std::string& text, const FieldValues& values);
 /// Several with commas between, and spaces around these. Throws also where two are of the same thing.
 [[nodiscard]] std::vector<ResourceChange> read_changes(const std::string& text, const FieldValues& values);

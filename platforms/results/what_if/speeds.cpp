@@ -32,14 +32,23 @@ Speeds::Speeds(const nlohmann::ordered_json& why) {
     pairs_[network] = {its.value(std::string(resource_within(network, "link").name), 0.0),
                        its.value(std::string(interface_of(network).name), 0.0)};
   }
+  for (const auto& [name, link] : member_of(why, "links").items()) {
+    const double payload = link.value("payload", 0.0);
+    const std::string own = own_path(link);
+    if (own.empty() || payload == 0 || link["joins"] == "between switches") continue;
+    own_links_.try_emplace(own, payload);
+  }
 }
 
-const Speeds::Pair* Speeds::pair_of(const Portion& portion) const {
+std::optional<Speeds::Pair> Speeds::pair_of(const Portion& portion) const {
   const bool passes =
       is_interface(*portion.resource) || is_called(*portion.resource, "link") || is_called(*portion.resource, "buffer");
-  if (!passes || !portion.at_end) return nullptr;
+  if (!passes || !portion.at_end) return std::nullopt;
   const auto found = pairs_.find(std::string(portion.resource->network));
-  return found == pairs_.end() || found->second.link <= 0 || found->second.interface <= 0 ? nullptr : &found->second;
+  if (found == pairs_.end() || found->second.link <= 0 || found->second.interface <= 0) return std::nullopt;
+  Pair pair = found->second;
+  if (const auto own = own_links_.find(portion.own); own != own_links_.end()) pair.link = own->second;
+  return pair;
 }
 
 double Speeds::rate(const Pair& pair, const std::string& network, double had, const Factors& factors) {
@@ -50,9 +59,9 @@ double Speeds::rate(const Pair& pair, const std::string& network, double had, co
 double Speeds::expected(const Portion& portion, const Factors& factors) const {
   const double alone =
       is_memory_at_interface(portion) ? factors.of_memory_at_interfaces() : factors.of(*portion.resource);
-  const Pair* const pair = pair_of(portion);
+  const std::optional<Pair> pair = pair_of(portion);
   // What a sick link carries is not shared: others beside it do not make it well.
-  if (pair == nullptr) return portion.had < 1 ? alone : alone * uplinks(portion, factors);
+  if (!pair) return portion.had < 1 ? alone : alone * uplinks(portion, factors);
   // The room behind an end's link is taken while a slower interface empties it.
   if (is_called(*portion.resource, "buffer") && pair->interface >= pair->link * portion.had) return alone;
   const std::string network(portion.resource->network);
@@ -65,14 +74,16 @@ double Speeds::at_most(const Portion& portion, const Factors& factors) const {
   const double its = expected(portion, factors);
   if (is_memory_at_interface(portion)) return its;
   double gain = std::max({1.0, its, factors.of(*portion.resource) * uplinks(portion, factors)});
-  const Pair* const pair = pair_of(portion);
-  if (pair != nullptr && !is_interface(*portion.resource) && pair->interface <= kAlike * pair->link * portion.had)
+  // Whoever comes from faster places at other times may meet nobody.
+  if (portion.part == Portion::Part::kWait) gain = std::max(gain, factors.gained_elsewhere(portion.resource->network));
+  const std::optional<Pair> pair = pair_of(portion);
+  if (pair && !is_interface(*portion.resource) && pair->interface <= kAlike * pair->link * portion.had)
     gain = std::max(gain, factors.of(interface_of(portion.resource->network)));
   if (is_called(*portion.resource, "buffer")) {
     // A buffer holds whole packets: one of room for one and a half holds three with twice the room.
     constexpr double kWhole = 2;
     const double room = factors.of(*portion.resource);
-    const bool is_kept = pair != nullptr && kAlike * pair->interface < pair->link * portion.had;
+    const bool is_kept = pair && kAlike * pair->interface < pair->link * portion.had;
     gain = std::max({gain, is_kept ? 1 : factors.most_gained(portion.resource->network), room > 1 ? kWhole * room : 1});
   }
   return its < 1 && is_sure(portion, factors) ? its : gain;
@@ -81,15 +92,15 @@ double Speeds::at_most(const Portion& portion, const Factors& factors) const {
 double Speeds::at_least(const Portion& portion, const Factors& factors) const {
   if (is_memory_at_interface(portion)) return std::min(1.0, expected(portion, factors));
   double least = std::min({1.0, expected(portion, factors), factors.of(*portion.resource) * uplinks(portion, factors)});
-  if (portion.part == Portion::Part::kWait && pair_of(portion) != nullptr) {
+  if (portion.part == Portion::Part::kWait && pair_of(portion)) {
     const std::string network(portion.resource->network);
     least = std::min({least, factors.of(resource_within(network, "link")), factors.of(interface_of(network))});
   }
   return least;
 }
 
-double Speeds::hidden(const Resource& resource, const Factors& factors) const {
-  const Portion portion{&resource, Portion::Part::kBytes, true, 1};
+double Speeds::hidden(const Resource& resource, const std::string& own, const Factors& factors) const {
+  const Portion portion{&resource, Portion::Part::kBytes, true, 1, own};
   // Behind its link an interface hides as long as it is not the slower one. Links between switches have none.
   if (is_interface(resource)) return std::min(1.0, expected(portion, factors));
   return std::min(1.0, factors.of(resource));
@@ -100,8 +111,8 @@ bool Speeds::is_sure(const Portion& portion, const Factors& factors) const {
   // A latency that is hidden while bytes pass stays so.
   if (portion.part == Portion::Part::kWhole)
     return !is_of_hosts(*portion.resource) && portion.resource->is != Resource::Is::kLatency;
-  const Pair* const pair = pair_of(portion);
-  if (pair == nullptr) return true;
+  const std::optional<Pair> pair = pair_of(portion);
+  if (!pair) return true;
   // The first bytes of an interface are before any of its link.
   if (is_interface(*portion.resource) && factors.of(*portion.resource) >= 1) return false;
   const double link = pair->link * portion.had;

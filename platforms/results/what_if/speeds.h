@@ -28,19 +28,20 @@ class Speeds {
   /// Nor slower.
   [[nodiscard]] double at_least(const Portion& portion, const Factors& factors) const;
   /// Of what is hidden behind the path at the busiest of a resource.
-  [[nodiscard]] double hidden(const Resource& resource, const Factors& factors) const;
+  [[nodiscard]] double hidden(const Resource& resource, const std::string& own, const Factors& factors) const;
 
  private:
   struct Pair {
     double link = 0;
     double interface = 0;
   };
-  [[nodiscard]] const Pair* pair_of(const Portion& portion) const;
+  [[nodiscard]] std::optional<Pair> pair_of(const Portion& portion) const;
   [[nodiscard]] static double rate(const Pair& pair, const std::string& network, double had, const Factors& factors);
   /// That it is longer with what is slower.
   [[nodiscard]] bool is_sure(const Portion& portion, const Factors& factors) const;
 
-  std::map<std::string, Pair> pairs_;  ///< by network, in bytes per second
+  std::map<std::string, Pair> pairs_;        ///< by network, in bytes per second
+  std::map<std::string, double> own_links_;  ///< of links at ends that have fields of their own, by these
 };
 
 }  // namespace weft::platforms

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
@@ -10,7 +11,7 @@
 #include <vector>
 
 #include "platforms/results/what_if/chain.h"
-#include "platforms/results/what_if/factors.h"
+#include "platforms/results/what_if/factors_by_place.h"
 #include "platforms/results/what_if/kernel_pieces.h"
 #include "platforms/results/what_if/resource_change.h"
 #include "platforms/results/what_if/speeds.h"
@@ -18,7 +19,8 @@
 
 namespace weft::platforms {
 
-/// What a run would take with changes.
+/// What a run would take with changes. What `steady` has left out of it repeats what was simulated, and is taken to be
+/// longer or shorter by the same share.
 struct Foretold {
   std::int64_t before_ps = 0;
   std::int64_t path_ps = 0;   ///< the path as it is, scaled
@@ -50,6 +52,10 @@ struct Foretold {
 /// of it is used for elsewhere (`used_ps`). It is not known where `used_ps` does not have what gets slower, or where
 /// timers run for packets, since others may be lost.
 ///
+/// Where several jobs share a machine, a path leads from one to another where they have met. With a gain they meet at
+/// other times or not at all, so that the least has what is for the job that ends last alone; and another job may then
+/// be the last one.
+///
 /// An estimate is loose if it is not near the least, or for losses the most; if it gains by more than twice of a
 /// resource, or more than a quarter, since the path does not say what hides behind it; if it loses by less than half of
 /// something whose use is not known; and where timers run.
@@ -57,10 +63,22 @@ class WhatIf {
  public:
   explicit WhatIf(const nlohmann::ordered_json& why);
   [[nodiscard]] Foretold foretell(const std::vector<ResourceChange>& asked) const;
+  /// The run as it was, with what was left out, and that alone.
+  [[nodiscard]] std::int64_t before_ps() const { return std::llround(whole_ * static_cast<double>(before_ps_)); }
+  [[nodiscard]] std::int64_t left_out_ps() const { return before_ps() - before_ps_; }
   /// Links had the share of their rate that faults have taken from them.
   [[nodiscard]] Foretold repaired() const;
 
  private:
+  /// An estimate this near to the run as it was, or to a bound, is within it whatever happens.
+  static constexpr double kNear = 0.05;
+  /// Another chain this near to the path may bind once the path is shorter.
+  static constexpr double kRival = 0.8;
+  /// The largest change whose gain is not loose, and the largest such gain; the largest whose loss is not.
+  static constexpr double kTwice = 2;
+  static constexpr double kQuarter = 0.25;
+  static constexpr double kHalf = 0.5;
+
   enum class Reach { kEstimate, kLeast, kMost };
   /// Pieces of the path that pass the same bytes as slower ones do.
   struct Others {
@@ -72,6 +90,7 @@ class WhatIf {
   /// An interface that waits longer for memory than the busiest was in use waits for its latency, which no rate sets.
   /// What it waits besides is for its rate.
   void set_latency_apart(Chain& chain) const;
+  void set_used_at(const nlohmann::ordered_json& why);
   /// A field of which the path says how much of its resource it sets changes that much of it.
   [[nodiscard]] std::vector<ResourceChange> of_their_parts(std::vector<ResourceChange> changes) const;
 
@@ -79,38 +98,49 @@ class WhatIf {
   template <typename Length>
   [[nodiscard]] Foretold longest(const Length& length) const;
   /// Of kMost kernels alone are longer than expected: most() has the rest.
-  [[nodiscard]] double scaled(const Chain& chain, const Factors& factors, Reach reach) const;
-  [[nodiscard]] double scaled_loops(const Chain& chain, const Factors& factors, Reach reach) const;
+  [[nodiscard]] double scaled(const Chain& chain, const FactorsByPlace& factors, Reach reach) const;
+  [[nodiscard]] double scaled_loops(const Chain& chain, const FactorsByPlace& factors, Reach reach) const;
   /// What the path loses beyond its pieces, where another stage that passes the same bytes is the slowest then.
-  [[nodiscard]] double held_by_stages(const Factors& factors) const;
+  [[nodiscard]] double held_by_stages(const FactorsByPlace& factors) const;
   /// As resource "cores": how much shorter what a member spends in collectives is, waiting for others included.
-  [[nodiscard]] double shorter_collectives(const Factors& factors) const;
+  [[nodiscard]] double shorter_collectives(const FactorsByPlace& factors) const;
   /// No run is shorter: the longest that one of anything is busy then, and of what.
-  [[nodiscard]] std::pair<double, const Resource*> busiest(const Factors& factors, bool changes_kernels) const;
+  [[nodiscard]] std::pair<double, const Resource*> busiest(const FactorsByPlace& factors) const;
 
   [[nodiscard]] bool has_timers() const;
   /// The longest that any one was in use: `used_ps`, or pieces of the path or of a group's collectives.
   [[nodiscard]] double used(const Resource& resource) const;
+  /// The longest that one would be in use that is for `ps` now.
+  [[nodiscard]] double used_then(const Resource& resource, double ps, const FactorsByPlace& factors) const;
+  /// Of a change of some alone: whether these are far busier than the others, so that those do not take over.
+  [[nodiscard]] bool stands_out(const ResourceChange& change) const;
   /// What of its use the path does not have, for slower ones, at most.
-  [[nodiscard]] double elsewhere(const Resource& resource) const;
-  [[nodiscard]] Others others_on_path(const Factors& factors) const;
+  [[nodiscard]] double elsewhere(const Resource& resource, const std::string& own) const;
+  /// Of those with fields of their own.
+  [[nodiscard]] double elsewhere_at(const Resource& resource, const std::string& own) const;
+  [[nodiscard]] Others others_on_path(const FactorsByPlace& factors) const;
   /// As used(), but for what the path has.
   [[nodiscard]] double in_use_ps(const Resource& resource) const;
+  [[nodiscard]] ArrayPower power_of(const std::string& own) const;
   /// Of an interface with its link, of a link with its interface: the same bytes pass both.
   [[nodiscard]] double on_path(const Resource& resource) const;
-  [[nodiscard]] double least(const Factors& factors, bool costs) const;
+  [[nodiscard]] double least(const FactorsByPlace& factors, bool costs) const;
   /// The path, and what slower resources may cost beside it at most, as far as known.
-  [[nodiscard]] double most(const Factors& factors) const;
+  [[nodiscard]] double most(const FactorsByPlace& factors) const;
   [[nodiscard]] bool may_lose_others(const std::vector<ResourceChange>& changes) const;
   [[nodiscard]] bool is_cost_known(const std::vector<ResourceChange>& changes) const;
   /// How much longer kernels may be: how near they are to a cap of power is not known.
-  [[nodiscard]] double otherwise(const Factors& factors) const;
+  [[nodiscard]] double otherwise(const FactorsByPlace& factors) const;
   [[nodiscard]] bool is_loose_cost(const Foretold& told, const std::vector<ResourceChange>& changes,
-                                   const Factors& factors) const;
+                                   const FactorsByPlace& factors) const;
   [[nodiscard]] bool is_loose_gain(const Foretold& told, const std::vector<ResourceChange>& changes,
-                                   const Factors& factors) const;
+                                   const FactorsByPlace& factors) const;
 
-  std::int64_t before_ps_;
+  /// Of the whole run.
+  [[nodiscard]] Foretold with_left_out(Foretold told) const;
+
+  std::int64_t before_ps_;  ///< simulated
+  double whole_;            ///< with what was left out, over what was simulated
   bool are_several_jobs_;
   ArrayPower power_;
   Parts parts_;
@@ -118,9 +148,13 @@ class WhatIf {
   Speeds speeds_;
   /// Of "compute": by an accelerator, the most of those on the path and the median of all.
   std::map<const Resource*, double> used_ps_;
+  /// The same of those with fields of their own, by these (FactorsByPlace), as far as it is known.
+  std::map<const Resource*, std::map<std::string, double, std::less<>>> used_at_ps_;
+  std::map<std::string, double> used_by_edge_ps_;      ///< of each edge, by all of its links together
   std::map<std::string, double, std::less<>> set_ps_;  ///< of pieces that a field sets whose resource has others
   Chain path_;
-  std::map<std::string, Chain> groups_;         ///< what a member spends in the collectives of each, once all have come
+  Chain of_last_job_;                    ///< of several jobs, pieces of the path that are for the one that it leads to
+  std::map<std::string, Chain> groups_;  ///< what a member spends in the collectives of each, once all have come
   std::map<std::string, double> in_groups_ps_;  ///< with the time until all have come
   double late_ps_ = 0;                          ///< and before, of all groups
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/results/why/check_why.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <exception>
@@ -153,7 +154,7 @@ void check_link(const Checked& link) {
   check_rate(link["rate"]);
   link["utilisation"].number();
   for (const char* key : {"network", "path"}) link.may_have(key, check_text);
-  for (const char* key : {"had", "fills"}) link.may_have(key, check_number);
+  for (const char* key : {"had", "fills", "payload"}) link.may_have(key, check_number);
   link.may_have("fills", [&link](const Checked& /*fills*/) {
     for (const char* key : {"propagation", "buffer"}) link[key].text();
   });
@@ -199,6 +200,20 @@ void check_collective(const Checked& collective) {
   });
 }
 
+void check_resource(const std::string& name, const Checked& value) {
+  for (const Resource& resource : resources()) {
+    if (resource.name == name) return;
+  }
+  value.fail("the name of a resource", name);
+}
+
+void check_used(const Checked& used) {
+  used.each_of_object([](const std::string& name, const Checked& ps) {
+    check_resource(name, ps);
+    check_count(ps);
+  });
+}
+
 void check_part(const Checked& part) {
   const Checked memory = part.object()["memory"];
   const auto check_above_0 = [](const Checked& value) { value.number().is(value.value() > 0, "a number above 0"); };
@@ -207,13 +222,7 @@ void check_part(const Checked& part) {
   part.may_have("clock_cap", check_above_0);
   part["power_cap"].flag();
   for (const char* key : {"first", "count"}) part.may_have(key, check_count);
-}
-
-void check_resource(const std::string& name, const Checked& value) {
-  for (const Resource& resource : resources()) {
-    if (resource.name == name) return;
-  }
-  value.fail("the name of a resource", name);
+  part.may_have("used_ps", check_used);
 }
 
 }  // namespace
@@ -269,12 +278,7 @@ void check_why(const ordered_json& object, const std::string& file) {
       });
     });
   });
-  why.may_have("used_ps", [](const Checked& used) {
-    used.each_of_object([](const std::string& name, const Checked& ps) {
-      check_resource(name, ps);
-      check_count(ps);
-    });
-  });
+  why.may_have("used_ps", check_used);
   why.may_have("waits", [](const Checked& waits) {
     waits.each_of_list([](const Checked& wait) {
       wait.object()["place"].text();
@@ -295,6 +299,26 @@ void check_config(const ordered_json& object, const std::string& file) {
       field.may_have("source", check_text);
     });
   });
+}
+
+std::vector<std::string> missing_in_why(const ordered_json& why) {
+  std::vector<std::string> missing;
+  for (const char* const key : {"left_out_us", "links", "computed", "hosts", "used_ps", "copy_engines", "stages",
+                                "parts", "waits", "collectives", "overlapping", "kernels_ignore"}) {
+    if (!why.contains(key)) missing.emplace_back(key);
+  }
+  const auto lacks = [](const ordered_json& list, const char* key, const auto& is_its) {
+    return std::any_of(list.begin(), list.end(),
+                       [&](const ordered_json& each) { return is_its(each) && !each.contains(key); });
+  };
+  const auto any = [](const ordered_json&) { return true; };
+  for (const char* const key : {"path", "fills", "payload"}) {
+    if (lacks(member_of(why, "links"), key, any)) missing.push_back("links' " + std::string(key));
+  }
+  if (lacks(why["pieces"], "network", any)) missing.emplace_back("pieces' network");
+  if (lacks(why["pieces"], "memory_share", [](const ordered_json& piece) { return piece["of"] == "kernel"; }))
+    missing.emplace_back("pieces' memory_share");
+  return missing;
 }
 
 }  // namespace weft::platforms

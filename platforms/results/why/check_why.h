@@ -3,6 +3,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <vector>
 
 namespace weft::platforms {
 
@@ -13,5 +14,8 @@ void check_why(const nlohmann::ordered_json& why, const std::string& file);
 
 /// The same of config.json: `values` is an object of what each field is.
 void check_config(const nlohmann::ordered_json& config, const std::string& file);
+
+/// Keys that every why.json of this version has and a checked one lacks, in the order of the file: "stages", "parts".
+[[nodiscard]] std::vector<std::string> missing_in_why(const nlohmann::ordered_json& why);
 
 }  // namespace weft::platforms

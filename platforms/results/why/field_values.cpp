@@ -66,7 +66,11 @@ bool FieldValues::is_idle(std::string_view field) const {
   // A workload of another kind has it.
   if (field.starts_with("workload.")) return !empty() && !contains(field);
   // The stacks say it.
-  if (field == "accelerator.hbm.latency") return text("accelerator.hbm.stacks.count") != "0";
+  constexpr std::string_view kLatency = "accelerator.hbm.latency";
+  if (field.ends_with(kLatency)) {
+    const std::string part(field.substr(0, field.size() - kLatency.size()));
+    return text(part + "accelerator.hbm.stacks.count") != "0";
+  }
   if (field.starts_with("remote_memory.") && contains("remote_memory.kind")) {
     if (text("remote_memory.kind") == "none") return true;
     const bool is_cxl = text("remote_memory.kind") == "cxl";

@@ -37,6 +37,10 @@ ordered_json part_of(const AcceleratorPart& part) {
   return json;
 }
 
+std::string name_of_others(std::size_t entry) {
+  return "others." + std::to_string(entry);
+}
+
 }  // namespace
 
 std::pair<std::string_view, std::optional<int>> numbered(std::string_view place) {
@@ -79,6 +83,7 @@ Parts::Parts(const ordered_json& why) {
                        memory.value("core_rate", MemoryRates::kNoLimit)},
                       its.value("clock_cap", MemoryRates::kNoLimit),
                       its["power_cap"]});
+    for (const auto& [name, ps] : member_of(its, "used_ps").items()) parts_.back().used_ps[name] = ps.get<double>();
   }
 }
 
@@ -90,6 +95,24 @@ const AcceleratorLimits* Parts::at(std::string_view place) const {
   // Later entries go before earlier ones.
   const auto found = std::find_if(parts_.rbegin(), parts_.rend(), is_its);
   return found == parts_.rend() ? usual() : &*found;
+}
+
+std::string Parts::name_at(std::string_view place) const {
+  const AcceleratorLimits* const part = at(place);
+  return part == usual() ? "" : name_of_others(static_cast<std::size_t>(part - parts_.data()) - 1);
+}
+
+const AcceleratorLimits* Parts::called(std::string_view name) const {
+  for (std::size_t i = 1; i < parts_.size(); ++i) {
+    if (name_of_others(i - 1) == name) return &parts_[i];
+  }
+  return usual();
+}
+
+std::vector<std::string> Parts::names() const {
+  std::vector<std::string> all;
+  for (std::size_t i = 0; i < parts_.size(); ++i) all.push_back(i == 0 ? "" : name_of_others(i - 1));
+  return all;
 }
 
 Caps::Kernel Caps::kernel_of(const ordered_json& piece) {

@@ -47,6 +47,7 @@ struct AcceleratorLimits {
   MemoryRates memory;
   double clock_cap = MemoryRates::kNoLimit;  ///< as a share of the clock at which the array is quoted
   bool has_power_cap = false;
+  std::map<std::string, double, std::less<>> used_ps{};  ///< as why.json has it, of those alone
 };
 
 /// Parts as why.json has them (`parts`); none, as in results of earlier versions.
@@ -55,6 +56,12 @@ class Parts {
   explicit Parts(const nlohmann::ordered_json& why);
   /// Of the accelerator at a place, or of its interface; null: nothing is known.
   [[nodiscard]] const AcceleratorLimits* at(std::string_view place) const;
+  /// The entry of `others` that has the accelerator at a place: "others.0"; empty: none.
+  [[nodiscard]] std::string name_at(std::string_view place) const;
+  /// Of an entry of `others`, or of those that are in none; null: nothing is known.
+  [[nodiscard]] const AcceleratorLimits* called(std::string_view name) const;
+  /// The names of all entries of `others`, and "" of the rest; none: nothing is known.
+  [[nodiscard]] std::vector<std::string> names() const;
   /// Of most of the machine.
   [[nodiscard]] const AcceleratorLimits* usual() const { return parts_.empty() ? nullptr : &parts_.front(); }
 

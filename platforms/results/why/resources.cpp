@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "platforms/config/other_values.h"
+#include "platforms/machine/machine.h"
+#include "sw/firmware/program_fields.h"
 
 namespace weft::platforms {
 
@@ -194,6 +196,24 @@ const Resource& resource_called(std::string_view name) {
   return *found->second;
 }
 
+namespace {
+
+/// The resource whose fields alone say how long threads let time pass; null: there is none.
+const Resource* resource_of_program(std::string_view about) {
+  const Resource* resource = nullptr;
+  for (const std::string& field : firmware::ProgramFields::of(about)) {
+    const auto sets = [&field](const Resource::Setting& it) { return it.field == field; };
+    const auto found = std::find_if(resources().begin(), resources().end(), [&sets](const Resource& it) {
+      return std::any_of(it.settings.begin(), it.settings.end(), sets);
+    });
+    if (found == resources().end() || (resource != nullptr && resource != &*found)) return nullptr;
+    resource = &*found;
+  }
+  return resource;
+}
+
+}  // namespace
+
 const Resource& resource_of(std::string_view kind, std::string_view network) {
   static const std::unordered_map<std::string_view, std::vector<const Resource*>> kByKind = [] {
     std::unordered_map<std::string_view, std::vector<const Resource*>> all;
@@ -216,7 +236,10 @@ const Resource& resource_of(std::string_view kind, std::string_view network) {
 }
 
 const Resource& resource_of(const nlohmann::ordered_json& piece) {
-  return resource_of(word_of(piece, "kind"), word_of(piece, "network"));
+  const Resource& resource = resource_of(word_of(piece, "kind"), word_of(piece, "network"));
+  if (word_of(piece, "kind") != "software") return resource;
+  const Resource* const set = resource_of_program(word_of(piece, "about"));
+  return set == nullptr ? resource : *set;
 }
 
 std::string_view word_of(const nlohmann::ordered_json& piece, const char* key) {
@@ -230,12 +253,14 @@ const nlohmann::ordered_json& member_of(const nlohmann::ordered_json& why, std::
   return found == why.end() ? kNone : *found;
 }
 
-nlohmann::ordered_json ignored_by_kernels(
-    const accelerator::ComputeConfig& compute,
-    const std::function<std::uint64_t(const accelerator::ComputeConfig&)>& kernels_on) {
+namespace {
+
+using KernelsOn = std::function<std::uint64_t(const accelerator::ComputeConfig&)>;
+
+/// Adds those of one part, "others.0.".
+void add_ignored(nlohmann::ordered_json& fields, const std::string& part, const accelerator::ComputeConfig& compute,
+                 const KernelsOn& kernels_on) {
   constexpr std::string_view kArray = "accelerator.compute.";
-  nlohmann::ordered_json fields = nlohmann::ordered_json::array();
-  if (!kernels_on) return fields;
   std::vector<Resource::Setting> settings = resource_called("compute").settings;
   std::erase_if(settings, [&](const Resource::Setting& each) { return !each.field.starts_with(kArray); });
   const std::uint64_t usual = kernels_on(compute);
@@ -254,13 +279,24 @@ nlohmann::ordered_json ignored_by_kernels(
   // takes as long as a part of the run.
   const std::function<void(std::span<const Resource::Setting>)> look = [&](std::span<const Resource::Setting> some) {
     if (has_none(some)) {
-      for (const Resource::Setting& each : some) fields.push_back(each.field);
+      for (const Resource::Setting& each : some) fields.push_back(part + std::string(each.field));
     } else if (some.size() > 1) {
       look(some.first(some.size() / 2));
       look(some.subspan(some.size() / 2));
     }
   };
   look(settings);
+}
+
+}  // namespace
+
+nlohmann::ordered_json ignored_by_kernels(const MachineConfig& machine, const KernelsOn& kernels_on) {
+  nlohmann::ordered_json fields = nlohmann::ordered_json::array();
+  if (!kernels_on) return fields;
+  add_ignored(fields, "", machine.accelerator.array.compute, kernels_on);
+  for (std::size_t i = 0; i < machine.others.size(); ++i) {
+    add_ignored(fields, "others." + std::to_string(i) + ".", machine.others[i].accelerator.array.compute, kernels_on);
+  }
   return fields;
 }
 

@@ -12,6 +12,8 @@
 
 namespace weft::platforms {
 
+struct MachineConfig;
+
 /// What an architect can buy more of: the kinds of a critical path's pieces that it sets, and the fields that say how
 /// much of it there is. One without kinds sets a part of another one's (WhatIf), and has no line of its own in a path.
 struct Resource {
@@ -51,6 +53,8 @@ inline constexpr std::string_view kCopyEngines = "accelerator.copy_engines";
 [[nodiscard]] const Resource& resource_called(std::string_view name);
 /// Of a kind of why.json and the network of its place. Each has one: that of the network, else of either, else of any.
 [[nodiscard]] const Resource& resource_of(std::string_view kind, std::string_view network);
+/// The same of a piece. Time that programs set is of the resource whose fields alone set it (firmware::ProgramFields):
+/// launches are the host's, whatever launches.
 [[nodiscard]] const Resource& resource_of(const nlohmann::ordered_json& piece);
 
 /// A text of a piece; empty if it has none. Not a copy.
@@ -58,9 +62,8 @@ inline constexpr std::string_view kCopyEngines = "accelerator.copy_engines";
 /// A member of why.json, as results of earlier versions may lack it: an empty object then. Not a copy.
 [[nodiscard]] const nlohmann::ordered_json& member_of(const nlohmann::ordered_json& why, std::string_view key);
 /// For why.json's `kernels_ignore`: fields of computing that no kernel of a run follows, such as rates of types that it
-/// does not have. `kernels_on` as MachineUse has it.
+/// does not have; of entries of `others` theirs. `kernels_on` as MachineUse has it.
 [[nodiscard]] nlohmann::ordered_json ignored_by_kernels(
-    const accelerator::ComputeConfig& compute,
-    const std::function<std::uint64_t(const accelerator::ComputeConfig&)>& kernels_on);
+    const MachineConfig& machine, const std::function<std::uint64_t(const accelerator::ComputeConfig&)>& kernels_on);
 
 }  // namespace weft::platforms

@@ -31,6 +31,15 @@ Time most_grown(const std::vector<Time>& before, const std::vector<Time>& now) {
   return most;
 }
 
+/// 0: `accelerator`; else behind the entry of `others` that has it: later ones go before earlier ones.
+std::size_t entry_of(const MachineConfig& config, int accelerator) {
+  for (std::size_t i = config.others.size(); i > 0; --i) {
+    const OtherAccelerators& other = config.others[i - 1];
+    if (accelerator >= other.first && accelerator - other.first < other.count) return i;
+  }
+  return 0;
+}
+
 /// None of one that is not Weft's own.
 AcceleratorUse::Interface use_of(const nic::AnyNic& any, const nic::NicConfig& config) {
   const auto* const interface = dynamic_cast<const nic::Nic*>(&any);
@@ -143,6 +152,24 @@ ordered_json copy_engines_used(const MachineConfig& config, const UsedSpan& span
     used = its_used;
   }
   return {{"of", engines}, {"used", used}};
+}
+
+std::vector<ordered_json> longest_used_by_part(const MachineConfig& config, const UsedSpan& span) {
+  if (config.others.empty()) return {};
+  std::vector<ordered_json> parts(config.others.size() + 1, ordered_json::object());
+  for (std::size_t i = 0; i < span.now.size(); ++i) {
+    const AcceleratorUse& now = span.now[i];
+    const AcceleratorUse before = span.before.empty() ? AcceleratorUse() : span.before[i];
+    ordered_json& part = parts[entry_of(config, static_cast<int>(i))];
+    const auto take = [&part](const char* resource, Time its) {
+      part[resource] = std::max(part.value(resource, std::int64_t{0}), its.count());
+    };
+    take("compute", now.busy - before.busy);
+    take("hbm", now.memory - before.memory);
+    take("launch", now.launches - before.launches);
+    take("copy", most_grown(before.copying, now.copying));
+  }
+  return parts;
 }
 
 ordered_json longest_used(Machine& machine, const UsedSpan& span, const MostUsedLinks& fabric,

@@ -43,8 +43,8 @@ struct UsedSpan {
   const std::vector<AcceleratorUse>& before;
   const std::vector<AcceleratorUse>& now;
 };
-/// Of a network's links the most that one was busy, and that one of an end's would be that sends as much at its full
-/// rate, as shares of a span.
+/// Of a network's links the most that one was busy, and that one of an end's would be that sends as much at the full
+/// rate of links without one of their own, as shares of a span.
 struct MostUsedLinks {
   double busy = 0;
   double sent = 0;
@@ -52,6 +52,11 @@ struct MostUsedLinks {
 /// The longest that one of each resource was in use: why.json's `used_ps`.
 [[nodiscard]] nlohmann::ordered_json longest_used(Machine& machine, const UsedSpan& span, const MostUsedLinks& fabric,
                                                   const MostUsedLinks& scale_up);
+
+/// The same of each part of the accelerators alone, where a machine has `others`: of its `accelerator`, then of their
+/// entries (why.json's `parts`). None where it has none.
+[[nodiscard]] std::vector<nlohmann::ordered_json> longest_used_by_part(const MachineConfig& config,
+                                                                       const UsedSpan& span);
 
 /// Of the accelerator one of whose copy engines was in use for longest, how many engines it has and has used:
 /// why.json's `copy_engines`. Those of a DMA engine of its own do not count.

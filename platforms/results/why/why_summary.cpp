@@ -80,6 +80,7 @@ class Names {
  public:
   Names(Machine& machine, const WhySpan& span)
       : causes_(*machine.causes()),
+        config_(machine.config()),
         jobs_(machine),
         links_(links_by_place(machine, span.until - span.from, span.since)) {
     std::map<std::pair<std::string, std::string>, std::vector<Rate>> rates;
@@ -130,6 +131,7 @@ class Names {
                          {"joins", link.joins},
                          {"path", link.path},
                          {"rate", to_text(link.transmitter->rate())},
+                         {"payload", payload(link)},
                          {"had", link.had},
                          {"faults", link.faults},
                          {"propagation", to_text(link.transmitter->propagation())},
@@ -144,10 +146,13 @@ class Names {
 
   [[nodiscard]] MostUsedLinks most_used(const std::string& network) const {
     MostUsedLinks most;
+    const auto usual = static_cast<double>(network_config(network).link.rate.count());
     for (const auto& [place, link] : links_) {
       if (link.network != network) continue;
       most.busy = std::max(most.busy, link.utilisation);
-      if (link.joins == "from ends") most.sent = std::max(most.sent, link.utilisation * link.had);
+      if (link.joins != "from ends") continue;
+      const double rate = link.had * static_cast<double>(link.transmitter->rate().count()) / usual;
+      most.sent = std::max(most.sent, link.utilisation * rate);
     }
     return most;
   }
@@ -235,7 +240,18 @@ class Names {
             {"as_busy", as_busy}};
   }
 
+  [[nodiscard]] const fabric::FabricConfig& network_config(const std::string& network) const {
+    return network == "fabric" ? config_.fabric : config_.scale_up.fabric;
+  }
+  /// What it lets through of payload, in bytes per second.
+  [[nodiscard]] double payload(const NamedLink& link) const {
+    fabric::FabricConfig network = network_config(link.network);
+    network.link.rate = link.transmitter->rate();
+    return static_cast<double>(network.payload_rate().count()) / 8;
+  }
+
   const Causes& causes_;
+  const MachineConfig& config_;
   Jobs jobs_;
   std::map<Causes::Place, NamedLink> links_;
   std::map<std::pair<std::string, std::string>, Alike> alike_;  ///< by network and `joins`
@@ -457,6 +473,8 @@ ordered_json why_summary(Machine& machine, const WhySpan& span, ordered_json hea
   why["lowest_voltage"] = machine.config().accelerator.array.compute.power.lowest_voltage;
   why["idle_share"] = idle_share(machine.config().accelerator.array.compute.power);
   why["parts"] = parts_of(machine.config());
+  const std::vector<ordered_json> used_by_part = longest_used_by_part(machine.config(), in_use);
+  for (std::size_t i = 0; i < used_by_part.size(); ++i) why["parts"][i]["used_ps"] = used_by_part[i];
   why["waits"] = std::move(waited);
   why["collectives"] = std::move(spent);
   why["overlapping"] = std::move(overlapping);

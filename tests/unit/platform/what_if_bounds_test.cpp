@@ -165,6 +165,23 @@ TEST(WhatIfBounds, IsLooseWhereTimersRun) {
   EXPECT_FALSE(told("scale-up-link=x2").is_loose);
 }
 
+/// Jobs that share a machine meet at other times with a gain: what of the path is for another job may not be on it
+/// then, and another job may end last.
+TEST(WhatIfBounds, IsLooseWhereJobsMeet) {
+  ordered_json why = path();
+  why["collectives"] = ordered_json::array();
+  why["used_ps"] = {{"link", 300'000'000}};
+  const auto told = [&why](const char* text) { return WhatIf(why).foretell(read_changes(text, values())); };
+  EXPECT_EQ(told("link=x2").least_ps, 850'000'000);
+  EXPECT_FALSE(told("link=x2").is_loose);
+  for (ordered_json& each : why["pieces"]) each["job"] = each["about"] == "norm" ? "a" : "b";
+  why["jobs"] = {{"ends_with", "b"}, {"shares", {{{"job", "b"}, {"ps", 700'000'000}}}}};
+  EXPECT_EQ(told("link=x2").ps(), 850'000'000);
+  EXPECT_EQ(told("link=x2").least_ps, 550'000'000);
+  EXPECT_TRUE(told("link=x2").is_loose);
+  EXPECT_FALSE(told("link=x1.1").is_loose);
+}
+
 /// Copies and links work on the same bytes. A link that is as busy as copies hides behind those of the path.
 TEST(WhatIfBounds, StagesMayHideBehindEachOther) {
   ordered_json why = path();

@@ -294,7 +294,7 @@ TEST(WhatIf, RefusesFieldsWithoutEffect) {
 TEST(WhatIf, LinksWithARateOfTheirOwnChangeAsWell) {
   ordered_json set = values();
   set["fabric.edges.0.link.rate"] = {{"value", "400Gbps"}, {"source", "default"}};
-  EXPECT_FALSE(read_change("fabric.link.rate=x2", set).is_partial);
+  EXPECT_TRUE(read_change("fabric.link.rate=x2", set).without.empty());
   set["fabric.edges.1.link.rate"] = {{"value", "44Gbps"}, {"source", "file"}};
   set["scale_up.fabric.edges.1.link.rate"] = {{"value", "44Gbps"}, {"source", "file"}};
   const std::vector<ChangedSetting> all = settings_of(read_change("link=x2", set), set);
@@ -303,6 +303,7 @@ TEST(WhatIf, LinksWithARateOfTheirOwnChangeAsWell) {
   EXPECT_EQ(all[1].field + "=" + all[1].value, "fabric.edges.1.link.rate=88Gbps");
   const ResourceChange partial = read_change("fabric.link.rate=x2", set);
   EXPECT_EQ(settings_of(partial, set).size(), 1U);
+  EXPECT_EQ(partial.without, std::vector<std::string>{"fabric.edges.1.link"});
   EXPECT_TRUE(WhatIf(path()).foretell({partial}).is_loose);
   EXPECT_FALSE(WhatIf(path()).foretell({read_change("link=x2", set)}).is_loose);
   set["others.0.accelerator.hbm.rate"] = {{"value", "900GBps"}, {"source", "default"}};
