@@ -160,8 +160,8 @@ std::string Settings::text(const Resource& resource) const {
     if (i == 0 && resource.name == "copy") list += engines_text();
   }
   for (const std::string_view field : resource.also) {
-    const std::string text = values_.text(field);
-    if (!text.empty() && text != "0") list += (list.empty() ? "" : ", ") + std::string(field) + " " + text;
+    if (!values_.is_something(field)) continue;
+    list += (list.empty() ? "" : ", ") + std::string(field) + " " + values_.text(field);
   }
   return list;
 }

@@ -259,5 +259,23 @@ TEST_F(WhyGraphs, ABufferLetsThroughWhatTheWarningSays) {
   EXPECT_GT(links, 0);
 }
 
+// Beside the field that sets a time stand those that have a part in it, where they are set.
+TEST_F(WhyGraphs, FieldsWithAPartInATimeAreNamed) {
+  const auto asked = [this](const std::string& settings) {
+    const Ran ran = weft("collective ../eight.json --op all_gather --bytes 1MiB --algorithm ring --why " + settings);
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    return ran.out;
+  };
+  const std::string with = asked(
+      "--set fabric.switch.speedup=2 --set fabric.switch.crossbar.latency=50ns --set nic.context_cache.entries=1 ");
+  EXPECT_NE(with.find("fabric.uplinks 1, fabric.switch.speedup 2"), std::string::npos) << with;
+  EXPECT_NE(with.find("fabric.switch.crossbar.latency 50ns"), std::string::npos) << with;
+  EXPECT_NE(with.find("nic.context_cache.entries 1"), std::string::npos) << with;
+  const std::string without = asked("");
+  EXPECT_EQ(without.find("speedup"), std::string::npos) << without;
+  EXPECT_EQ(without.find("crossbar"), std::string::npos) << without;
+  EXPECT_EQ(without.find("context_cache"), std::string::npos) << without;
+}
+
 }  // namespace
 }  // namespace weft
