@@ -46,6 +46,11 @@ double on_array(const KernelPieces& pieces, const KernelFactors& factors, const 
   const double whole = pieces.whole();
   if (pieces.is_by_clock()) {
     if (pieces.computing == 0) return whole / factors.clock_cap;
+    // What memory binds at the full clock, and the cap slows down, the array binds now: its time at the full clock is
+    // hidden, and is more than the path has of it.
+    if (pieces.memory_share >= 1) {
+      return whole / factors.compute / std::min(factors.clock_cap, 1 / clock_of(pieces, power));
+    }
     return alone / std::min(1.0, clock_of(pieces, power) * factors.clock_cap);
   }
   if (std::isinf(factors.cap)) return alone / most;
