@@ -35,6 +35,12 @@ double clock_of(const KernelPieces& pieces, const ArrayPower& power) {
   return pieces.is_by_clock() && std::isfinite(power.clock_cap) ? std::max(least, highest(power, 1)) : least;
 }
 
+/// What the array takes at the clock's cap. What the cap adds to cores that collectives have is in the cap's piece,
+/// too.
+double at_clock_cap(const KernelPieces& pieces, const ArrayPower& power) {
+  return std::max(pieces.computing / clock_of(pieces, power), pieces.computing + pieces.capped + pieces.clock_capped);
+}
+
 double on_array(const KernelPieces& pieces, const KernelFactors& factors, const ArrayPower& power) {
   const double alone = pieces.computing / factors.compute;
   const double now = highest(power, 1);
@@ -46,7 +52,12 @@ double on_array(const KernelPieces& pieces, const KernelFactors& factors, const 
   const double whole = pieces.whole();
   if (pieces.is_by_clock()) {
     if (pieces.computing == 0) return whole / factors.clock_cap;
-    return alone / std::min(1.0, clock_of(pieces, power) * factors.clock_cap);
+    // What memory binds at the full clock, and the cap slows down, the array binds now: its time at the full clock is
+    // hidden, and is more than the path has of it.
+    if (pieces.memory_share >= 1) {
+      return whole / factors.compute / std::min(factors.clock_cap, 1 / clock_of(pieces, power));
+    }
+    return at_clock_cap(pieces, power) / factors.compute / std::min(factors.clock_cap, 1 / clock_of(pieces, power));
   }
   if (std::isinf(factors.cap)) return alone / most;
   if (pieces.computing == 0) return whole / power_at(factors.cap, power);
@@ -70,7 +81,7 @@ double KernelPieces::in_memory() const {
 
 double KernelPieces::not_hidden(const ArrayPower& power) const {
   if (!is_by_clock() || !std::isfinite(power.clock_cap) || computing == 0) return waiting;
-  return std::min(waiting, whole() - computing / clock_of(*this, power));
+  return std::min(waiting, whole() - at_clock_cap(*this, power));
 }
 
 double KernelPieces::beside(double array, double faster_memory, const ArrayPower& power) const {

@@ -70,7 +70,8 @@ class Parts {
 };
 
 /// Which of the caps of power and clock a piece of a kernel goes to. A kernel that the cap of the clock holds runs at
-/// that clock; one that is slower is held by power.
+/// that clock; one that is slower is held by power. Of one that memory binds at the full clock nothing says how slow it
+/// is: it is held by the clock, if it may be.
 class Caps {
  public:
   explicit Caps(const nlohmann::ordered_json& why);

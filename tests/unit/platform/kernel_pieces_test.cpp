@@ -96,6 +96,18 @@ TEST(KernelPieces, FollowTheCapThatBinds) {
   EXPECT_DOUBLE_EQ(waits.with({}, both), 111);
   EXPECT_DOUBLE_EQ(waits.with({2, 1, 1}, both), 61);
   EXPECT_DOUBLE_EQ(waits.with({1, 1, 2}, both), 105.5);
+  // The cap slows down more than its own cores' work: what collectives have of them is told apart.
+  const KernelPieces lost{40, 0, 0, 0, 30};
+  EXPECT_DOUBLE_EQ(lost.with({}, both), 70);
+  EXPECT_DOUBLE_EQ(lost.with({2, 1, 1}, both), 35);
+  // Memory hides at the full clock what the array takes; at its clock the array binds until it is faster than memory.
+  const KernelPieces hidden{1, 0, 19, 64, 12};
+  EXPECT_DOUBLE_EQ(hidden.with({}, both), 32);
+  EXPECT_DOUBLE_EQ(hidden.with({1.25, 1, 1}, both), 25.6);
+  EXPECT_DOUBLE_EQ(hidden.with({2, 1, 1}, both), 20);
+  EXPECT_DOUBLE_EQ(hidden.at_least({2, 1, 1}, both), 20);
+  EXPECT_DOUBLE_EQ(hidden.with({1, 1, 2}, both), 32);
+  EXPECT_DOUBLE_EQ(hidden.with({1, 1, 1, 1.1}, both), 32 / 1.1);
   // Power leaves less than the clock's cap: a higher one gains nothing, and more power gains until that binds.
   const KernelPieces by_power{60, 40, 0};
   EXPECT_DOUBLE_EQ(by_power.with({1, 1, 1, 2}, both), 100);
