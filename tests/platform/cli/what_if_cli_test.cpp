@@ -116,10 +116,16 @@ TEST_F(WhatIfCli, EstimatesTheWholeRunOfSteady) {
 
 /// Launches that a program waits for are the host's.
 TEST_F(WhatIfCli, ForetellsAFasterHostOfSecondOrderTraining) {
-  run("../small.json --set workload.kind=kfac --set workload.network=nano-conv --set workload.launch=20us");
+  run(R"(../small.json --set 'workload={"kind":"kfac","network":"nano-conv","launch":"20us","steps":1}')");
   const json rows = told(" --what-if host=x2 --what-if host=x0.5 --what-if workload.launch=x2");
   ASSERT_EQ(rows.size(), 3U);
-  for (const json& row : rows) expect_near(row, 0.05);
+  // What is ready together is fused, so that other times make other messages: no bound knows that.
+  for (const json& row : rows) {
+    EXPECT_NEAR(row["estimate_ps"].get<double>() / row["simulated_ps"].get<double>(), 1, 0.1) << row;
+    EXPECT_TRUE(row["loose"].get<bool>()) << row;
+  }
+  EXPECT_EQ(rows[1]["estimate_ps"], rows[2]["estimate_ps"]);
+  EXPECT_EQ(rows[1]["simulated_ps"], rows[2]["simulated_ps"]);
   EXPECT_LT(rows[0]["simulated_ps"].get<double>(), 0.9 * rows[0]["before_ps"].get<double>());
   EXPECT_NE(weft("why out").out.find("  workload.launch 20us"), std::string::npos);
 }
@@ -137,7 +143,7 @@ TEST_F(WhatIfCli, ComparesWithTheEstimateOfWhatIsSimulated) {
   EXPECT_NE(text.find(" was simulated with nic.pcie.lanes=1 (not 0.5), which is nic=x1: the estimate of that is "),
             std::string::npos)
       << text;
-  EXPECT_NE(text.find("-0.0 %\nnic=x0.5 was"), std::string::npos) << text;
+  EXPECT_NE(text.find("+0.0 %\nnic=x0.5 was"), std::string::npos) << text;
   EXPECT_FALSE(told(" --what-if cable=x2").front().contains("estimate_of_simulated_ps"));
 }
 
